@@ -45,6 +45,7 @@ export const PAGES: Readonly<Record<PageName, PageSource>> = {
 
   webhooks: { load: async () => (await import('./pages/webhooks.tsx')).WebhooksPage },
   webhook: { load: async () => (await import('./pages/webhook.tsx')).WebhookPage },
+  deliveries: { load: async () => (await import('./pages/deliveries.tsx')).DeliveriesPage },
 
   admins: { load: async () => (await import('./pages/admins/admins.tsx')).AdminsPage },
   admin: { load: async () => (await import('./pages/admins/admin.tsx')).AdminPage },

@@ -54,6 +54,7 @@ export const ROUTES = {
 
   webhooks: { path: 'webhooks', group: 'service' },
   webhook: { path: 'webhooks/:id', group: null },
+  deliveries: { path: 'deliveries', group: 'service' },
 
   admins: { path: 'admins', group: 'service', jump: 'a' },
   admin: { path: 'admins/:id', group: null },

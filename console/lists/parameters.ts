@@ -6,6 +6,9 @@ import { troubleFilters } from './webhook-trouble.ts';
 /** States of an enrolment key, as the API calls them. */
 export const KEY_STATES = ['is_never_used', 'is_spent', 'is_expired', 'is_unlimited'] as const;
 
+/** Of deliveries, of one webhook or of all. */
+const DELIVERY_FILTERS = ['status__in', 'event_type'] as const;
+
 /** Filters of each list, as its address has them. Those of one webhook or SSH username are lists of what it has. */
 export const LIST_FILTERS = {
   clusters: ['name'],
@@ -15,7 +18,8 @@ export const LIST_FILTERS = {
   ssh: ['username', 'cluster_name', 'key_name', 'has_password', 'node_id__in'],
   'ssh-username': [],
   webhooks: ['url', 'event_type', 'trouble'],
-  webhook: ['status__in', 'event_type'],
+  webhook: DELIVERY_FILTERS,
+  deliveries: DELIVERY_FILTERS,
   recordings: ['username', 'node_id__in'],
   updates: ['status__in'],
   commands: ['command_text', 'has_failed', 'has_open'],
@@ -61,6 +65,7 @@ export const LIST_PARAMETERS = {
     return { ...others, ...troubleFilters(trouble, Date.now()) };
   },
   webhook: (state: StateOf<'webhook'>) => ofEvents(listParametersOf(state)),
+  deliveries: (state: StateOf<'deliveries'>) => ofEvents(listParametersOf(state)),
   recordings: (state: StateOf<'recordings'>) => listParametersOf(state),
   updates: (state: StateOf<'updates'>) => listParametersOf(state),
   commands: (state: StateOf<'commands'>) => {

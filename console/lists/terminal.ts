@@ -67,6 +67,11 @@ const TERMINAL_LISTS: { readonly [Page in ListPage]: TerminalList<Page> } = {
     of: 'webhook_id__in',
     flags: { status__in: flag('-s'), event_type: flag('-t') },
   },
+  deliveries: {
+    command: 'edge webhook deliveries',
+    path: '/webhook_deliveries',
+    flags: { status__in: flag('-s'), event_type: flag('-t') },
+  },
   recordings: {
     command: 'edge recording ls',
     path: '/ssh_recordings',

@@ -15,6 +15,9 @@ export const TROUBLES = ['waiting', 'dropped'] as const;
 /** One of them. */
 export type Trouble = (typeof TROUBLES)[number];
 
+/** Ends of the addresses of lists of deliveries: of those that wait, and of those that were given up. */
+export const [WAITING, GIVEN_UP] = ['?status__in=pending', '?status__in=dropped'] as const;
+
 /** Times stand still for so long, in ms: a line that is copied must not change under the pointer. */
 const STEP_MS = 10_000;
 

@@ -6,6 +6,7 @@ import { nowMs } from '../clock.ts';
 import { matrixOf, type PathCell, type PathMatrix } from '../lists/paths.ts';
 import type { Live } from '../live.ts';
 import { Ago } from '../parts/ago.tsx';
+import { toRow } from '../parts/row-keys.ts';
 import { State } from '../parts/state.tsx';
 import { agoOf } from '../relative-time.ts';
 import { TEXTS } from '../texts.ts';
@@ -60,7 +61,7 @@ function Known({ answer }: { readonly answer: ClusterPathsResource }) {
     <>
       {!matrix.isWhole && <p class="soft">{T.tooMany(answer.members.length, answer.member_count)}</p>}
       {matrix.silent > 0 && <p class="soft">{T.silent(matrix.silent)}</p>}
-      <div class="scroll" role="region" aria-label={T.table} tabIndex={0}>
+      <div class="scroll" role="region" aria-label={T.table} tabIndex={0} onKeyDown={toRow}>
         {matrix.isWhole ? <Pairs matrix={matrix} /> : <Counts matrix={matrix} />}
       </div>
       <ul class="legend">

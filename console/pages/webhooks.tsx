@@ -8,19 +8,16 @@ import { TROUBLES } from '../lists/webhook-trouble.ts';
 import type { Live } from '../live.ts';
 import { doneIfConfirmed } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
+import { useEventTypes } from '../parts/event-types.ts';
 import { Heading } from '../parts/heading.tsx';
 import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
 import type { PageProps } from '../page-props.ts';
-import { usePolled } from '../poll.ts';
 import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { WEBHOOKS as T } from '../texts/webhooks.ts';
 import { CreateWebhook } from './create-webhook.tsx';
-
-/** All types: there are fewer. */
-const TYPES_MAX = 100;
 
 const address = (search: string): string => addressOf('webhooks', { search });
 
@@ -32,13 +29,11 @@ export function WebhooksPage({ live, search }: PageProps) {
   const changed = (): void => {
     round.value += 1;
   };
-  const types = usePolled(async () => {
-    const { data } = await live.api.list_event_types.query({ page_size: TYPES_MAX });
-    return data.map(({ type }) => type);
-  });
+  const types = useEventTypes(live);
   return (
     <>
       <Heading text={TEXTS.pages.webhooks}>
+        <a href={addressOf('deliveries')}>{T.allDeliveries}</a>
         <button type="button" class="primary" onClick={() => (isCreating.value = true)}>
           {T.create}
         </button>
@@ -49,7 +44,7 @@ export function WebhooksPage({ live, search }: PageProps) {
         address={address}
         filters={[
           { name: 'url', label: T.url, hint: T.urlHint },
-          { name: 'event_type', label: T.type, options: (types.value.data ?? []).map((type) => [type, type] as const) },
+          { name: 'event_type', label: T.type, options: types.map((type) => [type, type] as const) },
           { name: 'trouble', label: T.trouble, options: TROUBLES.map((one) => [one, T.troubles[one]] as const) },
         ]}
       />
@@ -66,12 +61,7 @@ export function WebhooksPage({ live, search }: PageProps) {
         round={round.value}
       />
       {isCreating.value && (
-        <CreateWebhook
-          live={live}
-          types={types.value.data ?? []}
-          onMade={changed}
-          onClose={() => (isCreating.value = false)}
-        />
+        <CreateWebhook live={live} types={types} onMade={changed} onClose={() => (isCreating.value = false)} />
       )}
     </>
   );

@@ -7,7 +7,7 @@ const WINDOW_ROWS = 10;
 
 /**
  * For `onKeyDown` of the region around a table. A row is come to by what opens it (`data-opens`), else by its first
- * link or button, so that Enter opens it; a row that has neither takes the focus itself.
+ * link or button that can be used, so that Enter opens it; a row that has neither takes the focus itself.
  */
 export function toRow(event: TargetedKeyboardEvent<HTMLElement>): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
@@ -17,7 +17,7 @@ export function toRow(event: TargetedKeyboardEvent<HTMLElement>): void {
   const row = next === null ? undefined : rows[next];
   if (row === undefined) return;
   event.preventDefault();
-  const within = row.querySelector<HTMLElement>('[data-opens]') ?? row.querySelector<HTMLElement>('a, button');
+  const within = row.querySelector<HTMLElement>('[data-opens]') ?? row.querySelector<HTMLElement>('a, button:enabled');
   if (within === null) row.tabIndex = -1;
   (within ?? row).focus();
 }

@@ -38,6 +38,7 @@ export const FRAME = {
 
     webhooks: 'Webhooks',
     webhook: 'Webhook',
+    deliveries: 'Deliveries',
 
     admins: 'Admins',
     admin: 'Admin',

@@ -5,6 +5,7 @@ import { number } from './number.ts';
 export const WEBHOOKS = {
   lead: 'Where events are sent as they happen, signed. A webhook never changes: to change one, delete it and create another.',
   create: 'New webhook',
+  allDeliveries: 'All deliveries',
   empty: 'Events are sent nowhere yet. Create a webhook for what your programs want to know.',
   url: 'URL',
   urlHint: 'a part of it',
@@ -47,10 +48,13 @@ export const WEBHOOKS = {
     created: 'Created',
     deliveries: 'Deliveries',
     empty: 'Nothing was sent there yet.',
+    emptyOfAll: 'Nothing was sent to a webhook yet.',
+    toWebhooks: 'To the webhooks',
     status: 'Status',
     statuses: { pending: 'pending', delivered: 'delivered', dropped: 'dropped' },
     columns: {
       type: 'Event',
+      webhook: 'Webhook',
       status: 'Status',
       tries: 'Tries',
       answer: 'Answer',

@@ -5,6 +5,7 @@ import { outputAddress } from '../../lists/executions.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
+import { toRow } from '../../parts/row-keys.ts';
 import { usePolled } from '../../poll.ts';
 import { NODE } from '../../texts/node.ts';
 import { AllOf } from './all-of.tsx';
@@ -31,7 +32,7 @@ export function Executions({ live, node }: { readonly live: Live; readonly node:
       {polled.data?.data.length === 0 && <p class="soft">{T.none}</p>}
       {polled.data !== null && polled.data.data.length > 0 && (
         <>
-          <div class="scroll" role="region" aria-label={T.table} tabIndex={0}>
+          <div class="scroll" role="region" aria-label={T.table} tabIndex={0} onKeyDown={toRow}>
             <table class="executions">
               <thead>
                 <tr>

@@ -5,6 +5,7 @@ import { nowMs } from '../../clock.ts';
 import { peersOf } from '../../lists/paths.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { toRow } from '../../parts/row-keys.ts';
 import { State } from '../../parts/state.tsx';
 import { NODE } from '../../texts/node.ts';
 import { TEXTS } from '../../texts.ts';
@@ -58,7 +59,7 @@ function Peers({
   readonly label: string;
 }) {
   return (
-    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+    <div class="scroll" role="region" aria-label={label} tabIndex={0} onKeyDown={toRow}>
       <table>
         <thead>
           <tr>

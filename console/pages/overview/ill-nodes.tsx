@@ -6,6 +6,7 @@ import { diagnosedBy, illnessOf, remedyOf, type Diagnosed } from '../../fleet/re
 import { latestOf } from '../../fleet/view.ts';
 import type { Live } from '../../live.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { toRow } from '../../parts/row-keys.ts';
 import { Status } from '../../parts/status.tsx';
 import { addressOf } from '../../routes.ts';
 import { TEXTS } from '../../texts.ts';
@@ -26,7 +27,7 @@ export function IllNodes({ nodes, live }: { readonly nodes: ReadonlyMap<string, 
   });
   return (
     <>
-      <div class="scroll" role="region" aria-label={T.ill} tabIndex={0}>
+      <div class="scroll" role="region" aria-label={T.ill} tabIndex={0} onKeyDown={toRow}>
         <table class="ill-nodes">
           <thead>
             <tr>

@@ -1,7 +1,7 @@
 /** Brokers, relays and webhooks in trouble, at whichever admin, each with the way to its page. */
 import type { OverviewResource, OverviewWebhook, OverviewWebhooks } from '../../../actors/resources/overview.ts';
 import type { PeerAdminResource } from '../../../actors/resources/peer-admin.ts';
-import { cutOf, type Trouble } from '../../lists/webhook-trouble.ts';
+import { cutOf, GIVEN_UP, WAITING, type Trouble } from '../../lists/webhook-trouble.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
 import type { Polled } from '../../poll.ts';
@@ -63,7 +63,7 @@ function Webhook({ webhook, max }: { readonly webhook: OverviewWebhook; readonly
   const why = reasonOf(webhook);
   return (
     <li>
-      <a href={addressOf('webhook', { id, search: `?status__in=${since === null ? 'dropped' : 'pending'}` })}>
+      <a href={addressOf('webhook', { id, search: since === null ? GIVEN_UP : WAITING })}>
         <bdi class="url">{url}</bdi>
       </a>{' '}
       {since !== null && (

@@ -2,6 +2,7 @@
 import type { OverviewResource } from '../../../actors/resources/overview.ts';
 import type { Fleet } from '../../fleet/feed.ts';
 import { COMMANDS_IN_FLIGHT, failedSince, IN_FLIGHT } from '../../lists/executions.ts';
+import { WAITING } from '../../lists/webhook-trouble.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { Asked } from '../../parts/asked.tsx';
 import type { Polled } from '../../poll.ts';
@@ -51,7 +52,7 @@ export function Work({ polled, fleet }: { readonly polled: Polled<OverviewResour
         />
         <Tile to={addressIfThere('events')} name={T.events} {...counted(data?.events_stored, T.lastMinute)} />
         <Tile
-          to={addressIfThere('webhooks')}
+          to={addressIfThere('deliveries', { search: WAITING })}
           name={T.deliveries}
           kind={dropped > 0 ? 'unhealthy' : ''}
           {...counted(data?.deliveries_waiting, T.dropped(data === null ? 0 : data.deliveries_dropped))}

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import type { FileEntry } from '../../../api/terminal/ports.ts';
 import { Ago } from '../../parts/ago.tsx';
 import { confirmed } from '../../parts/confirm.tsx';
+import { toRow } from '../../parts/row-keys.ts';
 import { bytesOf } from '../../quantities.ts';
 import type { Change, FileMoves, Folder, Move } from '../../terminal/file-moves.ts';
 import { folderAbove, modeText, pathIn, shownName, typedNameOf } from '../../terminal/paths.ts';
@@ -100,7 +101,7 @@ function Entries({
   );
   return (
     <>
-      <div class="scroll" role="region" aria-label={T.entries} tabIndex={0}>
+      <div class="scroll" role="region" aria-label={T.entries} tabIndex={0} onKeyDown={toRow}>
         {isCut && <p class="ill">{T.cut(entries.length)}</p>}
         <table>
           <thead>

@@ -1,5 +1,6 @@
 /** The screen of a terminal, what stands above it, and the files beside it. */
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Login } from '../../terminal/connection.ts';
 import { Shell, type ShellState } from '../../terminal/shell.ts';
@@ -11,10 +12,12 @@ interface ScreenProps {
   readonly nodeName: string;
   /** Back to signing in. Null: because somebody wants to. */
   readonly refused: (why: string | null) => void;
+  /** Stands below it. */
+  readonly children?: ComponentChildren;
 }
 
 /** It, from signing in to the end. */
-export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
+export function TerminalScreen({ login, nodeName, refused, children }: ScreenProps) {
   const place = useRef<HTMLDivElement>(null);
   const tools = useRef<HTMLDivElement>(null);
   const [shell, setShell] = useState<Shell | null>(null);
@@ -61,8 +64,9 @@ export function TerminalScreen({ login, nodeName, refused }: ScreenProps) {
           <Again state={state} shell={shell} login={login} refused={refused} />
         </div>
       </div>
+      {/* this and the files before the terminal, whatever stands where: no Tab leads on from there */}
+      {children}
       <div class="terminal-and-files">
-        {/* before the terminal, whatever stands where: no Tab leads on from there */}
         {hasFiles.value && state.kind === 'open' && shell !== null && <FilePanel files={shell.files} />}
         <div ref={place} class="terminal-place" role="group" aria-label={`${TERMINAL.label}: ${nodeName}`} />
       </div>
@@ -84,7 +88,7 @@ function Again({
   shell,
   login,
   refused,
-}: Omit<ScreenProps, 'nodeName'> & { readonly state: ShellState; readonly shell: Shell | null }) {
+}: Omit<ScreenProps, 'nodeName' | 'children'> & { readonly state: ShellState; readonly shell: Shell | null }) {
   if (state.kind === 'open' || state.kind === 'opening')
     return (
       <button type="button" onClick={() => refused(null)}>

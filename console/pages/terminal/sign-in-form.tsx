@@ -3,15 +3,15 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { Asked } from '../../parts/asked.tsx';
-import { CopyLine, Elsewhere } from '../../parts/elsewhere.tsx';
+import { CopyLine } from '../../parts/elsewhere.tsx';
 import { State } from '../../parts/state.tsx';
 import type { PageProps } from '../../page-props.ts';
 import { usePolled } from '../../poll.ts';
 import { makeBrowserKey } from '../../terminal/browser-key.ts';
 import type { Login } from '../../terminal/connection.ts';
-import { curlLine } from '../../shell-words.ts';
 import { TERMINAL } from '../../texts/terminal.ts';
-import { edgeName, linesOf } from '../node/lines.ts';
+import { edgeName } from '../node/lines.ts';
+import { SameElsewhere } from './same-elsewhere.tsx';
 
 /** Usernames that are offered. */
 const USERS_MAX = 100;
@@ -32,6 +32,11 @@ export function SignInForm(props: FormProps) {
     live.api.list_ssh_usernames.query({ node_id__in: [node.id], sort: 'username', page_size: USERS_MAX }),
   );
   const { data } = users.value;
+  const username = useSignal('');
+  const first = data?.data[0]?.username ?? '';
+  useEffect(() => {
+    if (username.value === '') username.value = first; // one that is added later changes nothing under a password
+  }, [first]);
   return (
     <>
       <p class="lead">{TERMINAL.lead}</p>
@@ -46,34 +51,25 @@ export function SignInForm(props: FormProps) {
           <CopyLine label={TERMINAL.noUsers} text={`edge sshuser add ${edgeName(node)} NAME`} />
         </State>
       )}
-      {data !== null && data.data.length > 0 && hasKeys.value !== null && (
-        <Fields {...props} users={data.data} hasKeys={hasKeys.value} />
+      {data !== null && data.data.length > 0 && username.value !== '' && hasKeys.value !== null && (
+        <Fields {...props} users={data.data} username={username} hasKeys={hasKeys.value} />
       )}
-      <SameElsewhere node={node} />
+      <SameElsewhere node={node} user={username.value === '' ? null : username.value} />
     </>
-  );
-}
-
-function SameElsewhere({ node }: { readonly node: NodeResource }) {
-  const ssh = linesOf(node, location.origin, null).find(({ name }) => name === 'ssh');
-  const run = { command_text: 'uptime', targeting: { type: 'nodes', node_ids: [node.id] } };
-  return (
-    <Elsewhere cli={ssh?.text ?? ''} curl={curlLine(location.origin, '/commands', { method: 'POST', body: run })}>
-      <p class="soft">{TERMINAL.noRequest}</p>
-    </Elsewhere>
   );
 }
 
 function Fields({
   node,
   users,
+  username,
   hasKeys,
   signIn,
 }: FormProps & {
   readonly users: readonly { readonly username: string; readonly has_password: boolean }[];
+  readonly username: Signal<string>;
   readonly hasKeys: boolean;
 }) {
-  const username = useSignal(users[0]?.username ?? '');
   const isByKey = useSignal(hasKeys);
   const password = useSignal('');
   const hasPassword = users.find((one) => one.username === username.value)?.has_password ?? false;

@@ -9,6 +9,7 @@ import type { Login } from '../../terminal/connection.ts';
 import { TEXTS } from '../../texts.ts';
 import { TERMINAL } from '../../texts/terminal.ts';
 import { useNode } from '../node/watched.ts';
+import { SameElsewhere } from './same-elsewhere.tsx';
 import { TerminalScreen } from './screen.tsx';
 import { SignInForm } from './sign-in-form.tsx';
 
@@ -55,7 +56,9 @@ function Shown({ node, live }: { readonly node: NodeResource } & Pick<PageProps,
           }}
         />
       ) : (
-        <TerminalScreen login={login.value} nodeName={node.name} refused={refused} />
+        <TerminalScreen login={login.value} nodeName={node.name} refused={refused}>
+          <SameElsewhere node={node} user={login.value.username} />
+        </TerminalScreen>
       )}
     </div>
   );

@@ -6,6 +6,7 @@ import type {
 } from '../../../actors/resources/self-update.ts';
 import { nowMs } from '../../clock.ts';
 import { Ago } from '../../parts/ago.tsx';
+import { toRow } from '../../parts/row-keys.ts';
 import { aheadOf, exactly } from '../../relative-time.ts';
 import { addressOf } from '../../routes.ts';
 import { UPDATES } from '../../texts/updates.ts';
@@ -35,7 +36,7 @@ export function Waves({ request }: { readonly request: SelfUpdateRequestResource
         <Next next={next} began={waves.some(({ wave, began_at: at }) => wave === next.wave && at !== null)} />
       )}
       {count > waves.length && <p class="soft">{T.shown(waves.at(0)?.wave ?? 1, waves.at(-1)?.wave ?? 1)}</p>}
-      <div class="scroll" role="region" aria-label={T.label} tabIndex={0}>
+      <div class="scroll" role="region" aria-label={T.label} tabIndex={0} onKeyDown={toRow}>
         <table class="waves">
           <thead>
             <tr>

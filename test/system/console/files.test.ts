@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
-import { answerWith, enter, press, pressOpening, typedInto } from '../../support/console/keyboard.ts';
+import { answerWith, enter, press, pressOpening, tabTo, typedInto } from '../../support/console/keyboard.ts';
 import { looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -205,6 +205,30 @@ test.serial('a folder is made, files are renamed, and deleted by their names, by
   t.deepEqual(readdirSync(folder).toSorted(), ['new.txt', 'there.txt']);
   t.is(await page.title(), title);
   t.deepEqual(problems, []);
+});
+
+test.serial('j, k and Enter lead through the files, and to rows of which nothing can be used', async (t) => {
+  const { page } = await terminal(t);
+  const folder = temporaryDirectory(t);
+  mkdirSync(join(folder, 'within'));
+  writeFileSync(join(folder, 'within', 'deep.txt'), 'a file');
+  writeFileSync(join(folder, 'last.txt'), 'another file');
+  await showFolder(page, folder);
+  const table = page.getByRole('region', { name: 'What is in the folder' });
+  await table.getByText('last.txt').waitFor();
+
+  await tabTo(page, table);
+  await page.keyboard.press('End');
+  await page.getByRole('button', { name: 'Download last.txt' }).and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('k');
+  await page.keyboard.press('Enter');
+  await table.getByText('deep.txt').waitFor();
+  // as they are while a file moves
+  await page.evaluate("for (const one of document.querySelectorAll('.files tbody button')) one.disabled = true");
+  await tabTo(page, table);
+  await page.keyboard.press('j');
+  await table.locator('tbody tr:focus').waitFor();
+  t.pass();
 });
 
 test.serial('a folder is uploaded with all that is in it, and once more over itself, by keyboard alone', async (t) => {

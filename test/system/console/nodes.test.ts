@@ -5,7 +5,7 @@ import type { SelfUpdateRequestResource } from '../../../actors/resources/self-u
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { labellingsOf } from '../../support/console/frames.ts';
-import { enter, tabTo } from '../../support/console/keyboard.ts';
+import { enter, tabTo, ticked, typedInto } from '../../support/console/keyboard.ts';
 import { nodesHeld } from '../../support/console/nodes-held.ts';
 import { doNow, holdNotices } from '../../support/console/notices.ts';
 import { heading, looksWell, openPage, partLooksWell, pictured, signIn } from '../../support/console/page.ts';
@@ -125,35 +125,37 @@ test.serial(
   async (t) => {
     const { page, problems } = await open(t, '/console/nodes?q=web-1', { bypassCSP: true });
 
-    await page.getByRole('searchbox').fill('web-1 x86_64'); // of which no column shows the second
+    await typedInto(page, page.getByRole('searchbox'), 'web-1 x86_64'); // of which no column shows the second
     await rows(page).first().getByText('matches x86_64', { exact: true }).waitFor();
-    await page.getByRole('searchbox').fill('web-1');
+    await typedInto(page, page.getByRole('searchbox'), 'web-1');
     await page.getByText('matches x86_64').first().waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Labels', exact: true }).click();
-    await page.getByRole('group', { name: 'Labels' }).getByLabel('tier=front').check();
+    await pressed(page, 'Labels');
+    await ticked(page, page.getByRole('group', { name: 'Labels' }).getByLabel('tier=front'));
     await says(page, '3 of 240 nodes');
     await page.waitForURL(/label=tier%3Dfront/u);
     await keys(page, 'Escape');
 
-    await page.getByRole('button', { name: 'Views' }).click();
-    await page.getByLabel('Keep this list as').fill('<b>front</b>');
+    await pressed(page, 'Views');
+    await typedInto(page, page.getByLabel('Keep this list as'), '<b>front</b>');
     await keys(page, 'Enter');
-    await page.getByRole('button', { name: 'Show all' }).click();
+    await pressed(page, 'Show all');
     await says(page, '240 nodes');
 
-    await page.getByRole('button', { name: 'Columns' }).click();
-    await page.getByLabel('Id', { exact: true }).check();
+    await pressed(page, 'Columns');
+    const id = page.getByLabel('Id', { exact: true });
+    await ticked(page, id);
+    await page.getByRole('columnheader', { name: 'Id', exact: true }).waitFor();
+    await id.and(page.locator(':focus')).waitFor(); // though it stands elsewhere now
     await keys(page, 'Escape');
     await page.reload();
     await page.getByRole('columnheader', { name: 'Id', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Views' }).click();
-    await page.getByRole('link', { name: '<b>front</b>' }).click();
+    await pressed(page, 'Views');
+    await enter(page, page.getByRole('link', { name: '<b>front</b>' }));
     await says(page, '3 of 240 nodes');
 
-    await page.getByLabel('Choose web-10', { exact: true }).click();
-    await page.getByLabel('Choose web-11', { exact: true }).click();
-    await page.getByLabel('Choose web-10', { exact: true }).click();
-    await page.getByRole('button', { name: 'Delete' }).click();
+    await tabTo(page, page.getByRole('grid'));
+    await keys(page, 'j', 'j', 'x', 'j', 'x', 'k', 'x'); // web-10 no more
+    await pressed(page, 'Delete');
     const dialog = page.getByRole('dialog', { name: 'Delete one node' });
     await dialog.getByText('web-11 (fleet, ').waitFor();
     await page.keyboard.type('web-1');

@@ -94,6 +94,25 @@ test.serial(
   },
 );
 
+test.serial('an open terminal says its line for another one, which takes it no room', async (t) => {
+  const { page } = await terminal(t);
+  const place = page.locator('.terminal-place');
+  const lines = page.locator('details.elsewhere pre');
+  const height = (await place.boundingBox())?.height ?? 0;
+  await lines.first().waitFor({ state: 'attached' });
+  t.is(await lines.first().textContent(), `edge ssh ops@${node}`);
+
+  await page.keyboard.press('F6');
+  await enter(page, page.locator('details.elsewhere summary'));
+  await lines.nth(1).waitFor();
+  const below = await lines.nth(1).boundingBox();
+
+  t.true((below?.y ?? 0) + (below?.height ?? 0) < 800, 'both are seen at once');
+  t.is((await place.boundingBox())?.height, height);
+  await page.keyboard.press('F6');
+  await run(page, 'echo "here $((1 + 1))"', 'here 2');
+});
+
 test.serial('output that is hostile stays output: a line of 1 MiB, titles, links, a clipboard', async (t) => {
   const { page, problems, elsewhere } = await terminal(t);
   const title = await page.title();

@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { certificates } from '../../support/net/certificates.ts';
-import { enter } from '../../support/console/keyboard.ts';
+import { chosen, enter, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { createDatabase } from '../../support/database/database.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
@@ -143,6 +143,31 @@ test.serial(
   },
 );
 
+test.serial('the number of deliveries that wait leads to just those, of whichever webhook', async (t) => {
+  const { page, problems } = await open(t, '/console', fleet.admin().url);
+  const tile = page.getByRole('link', { name: /^1 Webhook deliveries wait/u });
+  await tile.waitFor({ timeout: ASKED_MS_MAX });
+
+  await enter(page, tile);
+  await heading(page, 'Deliveries');
+  t.true(page.url().endsWith('/console/deliveries?status__in=pending'));
+  await page.getByText('1 to 1 of 1').waitFor();
+  await page.locator('.paged').getByRole('link', { name: hooks.waits }).waitFor();
+  await tabTo(page, page.getByRole('region', { name: 'Deliveries' }));
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByText('status 503').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('dialog.form').waitFor({ state: 'detached' });
+
+  await chosen(page, page.getByRole('combobox', { name: 'Status' }), 'dropped');
+  await page.locator('.paged').getByRole('link', { name: hooks.waits }).waitFor({ state: 'detached' });
+  await enter(page, page.locator('.paged').getByRole('link', { name: hooks.gaveUp }));
+  await heading(page, 'Webhook');
+  t.true(page.url().endsWith(`/webhooks/${ids.gaveUp}`));
+  t.deepEqual(problems, []);
+});
+
 test.serial('the overview says which part could not be read in time, and shows the others', async (t) => {
   const { page } = await open(t, '/console', fleet.admin().url);
   const section = page.getByRole('region', { name: 'Brokers, relays and webhooks in trouble' });
@@ -173,6 +198,9 @@ test.serial('the list of webhooks shows those that wait, and those that gave up'
   await page.getByRole('combobox', { name: 'Deliveries' }).selectOption('dropped');
   await page.locator('.paged').getByRole('link', { name: hooks.gaveUp }).waitFor();
   t.true(page.url().endsWith('?trouble=dropped'));
+  await enter(page, page.getByRole('link', { name: 'All deliveries' }));
+  await heading(page, 'Deliveries');
+  await page.getByText('1 to 3 of 3').waitFor();
   t.deepEqual(problems, []);
 });
 
@@ -180,6 +208,13 @@ test.serial('axe finds nothing where troubles are told', async (t) => {
   const { page } = await open(t, '/console', fleet.admin().url, true); // axe is a script from elsewhere
   await page.locator('.troubles li').nth(3).waitFor({ timeout: ASKED_MS_MAX });
   await looksWell(t, page, 'troubles');
+  await page.goto(`${fleet.admin().url}/console/deliveries`);
+  await page.getByText('1 to 3 of 3').waitFor();
+  await looksWell(t, page, 'deliveries');
+  await page.setViewportSize({ width: 360, height: 800 });
+  const buttons = page.locator('tr', { hasText: hooks.well }).getByRole('button');
+  const [first, last] = [await buttons.first().boundingBox(), await buttons.last().boundingBox()];
+  t.is(first?.y, last?.y, 'buttons of a row stand beside each other');
   const [publisher] = await publisherAndOther();
   await page.goto(`${fleet.admin().url}/console/admins/${publisher.name}`);
   await page.getByRole('heading', { name: 'What does not work there' }).waitFor();

@@ -44,6 +44,7 @@ const PAGES: { readonly [Page in ListPage]: readonly [ListName, file: string, Re
   ],
   'ssh-username': ['ssh_public_keys', 'ssh-username', {}],
   webhook: ['webhook_deliveries', 'webhook', { status__in: 'dropped', event_type: 'edge.core.test' }],
+  deliveries: ['webhook_deliveries', 'deliveries', { status__in: 'pending', event_type: 'edge.core.test' }],
   recordings: ['ssh_recordings', 'recordings/recordings', { username: 'ada', node_id__in: ONE }],
   updates: ['self_update_requests', 'updates', { status__in: 'processing' }],
   commands: ['commands', 'commands', { command_text: 'up; time\n"x"', has_failed: 'false', has_open: 'true' }],
@@ -110,8 +111,11 @@ function meaningOf({ filters, sort }: ListQuery) {
   };
 }
 
+/** Its page, and the list in it that it shares with another one. */
 function sourceOf(page: ListPage): string {
-  return readFileSync(join(ROOT, `console/pages/${PAGES[page][1]}.tsx`), 'utf8');
+  const textOf = (file: string): string => readFileSync(join(ROOT, `console/pages/${file}.tsx`), 'utf8');
+  const own = textOf(PAGES[page][1]);
+  return own.includes('<DeliveryList') ? own + textOf('delivery-list') : own;
 }
 
 function sorted(names: readonly string[]): readonly string[] {
@@ -172,7 +176,7 @@ test('a page shows the lines of its own list, and filters by what its address ke
       page,
     );
     t.deepEqual(sorted(Object.keys(PAGES[page][2])), sorted(LIST_FILTERS[page]), `${page}: a value for each filter`);
-    t.true(source.includes(`<ListElsewhere page="${page}"`), page);
+    t.regex(source, new RegExp(`<(?:ListElsewhere|DeliveryList)\\s+page="${page}"`, 'u'), page);
   }
 });
 
