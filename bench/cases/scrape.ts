@@ -30,7 +30,7 @@ const UP_MS_MAX = 60_000;
 
 /** Targets. Source: docs/performance.md. */
 const P99_SECONDS_MAX = 0.25;
-const ADMIN_CPU_PERCENT_MAX = 25;
+const ADMIN_CPU_PERCENT_MAX = 20;
 
 /** One fleet, one Prometheus. */
 export async function scrape(options: CaseOptions): Promise<void> {

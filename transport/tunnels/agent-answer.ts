@@ -149,6 +149,7 @@ function requestOf(
     agent,
     wanted: stream,
     host: 'localhost',
+    servername: '', // there is no TLS: else Node works it out of the header for each request
     path,
     maxHeaderSize: AGENT_HEADER_BYTES_MAX,
     headers: { host: 'localhost', ...(acceptsGzip === true && { 'accept-encoding': GZIP }), ...headers },

@@ -22,6 +22,8 @@ export interface StreamWanted<Place> {
 export interface StreamRequest<Place> extends ClientRequestArgs {
   readonly agent: KeptStreams<Place>;
   readonly wanted: StreamWanted<Place>;
+  /** Looked at by Node's agent, though its types leave it out. */
+  readonly servername?: string;
 }
 
 /** What a request fails with when no stream came up. */

