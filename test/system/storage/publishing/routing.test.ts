@@ -16,6 +16,7 @@ import {
   storeWebhook,
   type Held,
 } from './fixture.ts';
+import { recordedStatements } from '../../../support/database/statements.ts';
 import { storeEvents } from '../../../support/database/stored-rows.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
@@ -27,6 +28,25 @@ async function routeAll(fixture: Held): Promise<number> {
     if (!routed.more) return rounds;
   }
 }
+
+test('a service without webhooks is asked one thing, and the first one gets what is stored after it', async (t) => {
+  const fixture = await held(t);
+  const { pool, statements } = recordedStatements(fixture.pool);
+  await storeEvent(fixture.pool);
+
+  t.deepEqual(await eventsToRoute(pool, { txid: '0', seq: '0' }, 10), {
+    events: [],
+    webhooks: [],
+    more: false,
+    unsettled: false,
+  });
+  t.is(statements.length, 1);
+
+  const webhook = await storeWebhook(fixture);
+  const event = await storeEvent(fixture.pool);
+  await routeAll(fixture);
+  t.deepEqual(await deliveriesOf(fixture, webhook), [event]);
+});
 
 test('each event makes one delivery for each webhook that subscribed to its type before it, in order', async (t) => {
   const fixture = await held(t);
