@@ -13,7 +13,7 @@ import { scroll } from '../console/scroll.ts';
 import { startBenchServer, withClient, type BenchServer } from '../fleet/database.ts';
 import { insertNodes } from '../fleet/nodes.ts';
 import { WATCHED_NODES_MAX } from '../../api/feeds/limits.ts';
-import { newAdminPlace, startAdmin } from '../product/admin.ts';
+import { newAdminPlace, startAdmin, UNDAMPED } from '../product/admin.ts';
 import { startProduct } from '../product/contestant.ts';
 import type { ConsolePlace } from '../console/browser.ts';
 import type { CaseOptions } from './options.ts';
@@ -46,7 +46,7 @@ export async function consolePages(options: CaseOptions): Promise<void> {
     if (parts.includes('paint'))
       await stored(postgres, 'paint', nodes, (place) => paint(options, browser, place, nodes));
     if (parts.some((part) => WITH_AGENTS.includes(part))) {
-      const product = await startProduct(postgres, nodes);
+      const product = await startProduct(postgres, nodes, { env: UNDAMPED });
       try {
         await changes(options, browser, product, { nodes, parts });
         if (parts.includes('run')) await run(options, browser, product, nodes);

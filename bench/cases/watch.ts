@@ -8,6 +8,7 @@ import { insertNodes, nodeId } from '../fleet/nodes.ts';
 import { interleave, type Side } from '../method/interleave.ts';
 import { quantile } from '../method/statistics.ts';
 import { startWorker, type Worker } from '../method/worker.ts';
+import { UNDAMPED } from '../product/admin.ts';
 import { startProduct, type Product } from '../product/contestant.ts';
 import { compare, type Target } from './findings.ts';
 import type { CaseOptions } from './options.ts';
@@ -29,9 +30,6 @@ const AUDIENCES = [
 ] as const;
 const STORM_SUBSCRIBERS = 100;
 const STORM_SECONDS_MAX = 1.5;
-
-/** Else what got better would be held back for half a minute: storms come faster than a fleet changes. */
-const UNDAMPED = { NODE_STATUS_DAMPING_MS: '0' };
 
 /** A side whose nodes can be made to change and whose subscribers tell when they know. */
 interface Feed {

@@ -14,6 +14,9 @@ import { openInspector, type Inspector } from './inspector.ts';
 /** Timeout of a start, in ms: with 20,000 nodes it reads their rows first. */
 const START_MS_MAX = 60_000;
 
+/** Of an admin whose nodes storm: else what got better would be held back for half a minute (docs/health.md). */
+export const UNDAMPED = { NODE_STATUS_DAMPING_MS: '0' };
+
 /** What the program logs when it serves. */
 const READY = 'edge-admin is ready';
 

@@ -68,9 +68,9 @@ test('an agent that says something now and then is not asked for a sign of life'
     },
   });
   let say = (_frame: Buffer): void => {};
-  const open = ({ take }: Intake): Duplex => {
+  const open = (intake: Intake): Duplex => {
     say = (frame) => {
-      take(frame);
+      intake.take(frame);
       agent.push(frame);
     };
     return agent;
