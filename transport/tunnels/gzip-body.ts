@@ -81,6 +81,7 @@ export function unpack(
  * then, and 4 MB of it a second had the whole heap collected every 2.7 s.
  */
 function letGo(engine: Unpacked['engine']): void {
+  // eslint-disable-next-line no-underscore-dangle -- what Node calls it
   engine._outBuffer = null;
   engine.buffers = null;
 }
