@@ -30,3 +30,9 @@ export function curlLine(
     `'${origin}/api/v1${path.replaceAll("'", '%27')}'`,
   ].join(' ');
 }
+
+/** A live feed of tRPC as curl follows it, as server-sent events, until somebody ends it. */
+export function feedLine(origin: string, feed: string, input: object): string {
+  const asked = encodeURIComponent(JSON.stringify(input)).replaceAll("'", '%27');
+  return `curl -N -H "Authorization: Bearer $EDGE_API_KEY" '${origin}/api/trpc/${feed}?input=${asked}'`;
+}

@@ -4,6 +4,14 @@ import { quoted } from '../shell-words.ts';
 /** Names of this machine: no other one gets here by them. */
 const LOOPBACK = /^https?:\/\/(?:localhost|[^/:]*\.localhost|127(?:\.\d+){3}|\[::1\])(?::|\/|$)/u;
 
+/** Whether a machine still joins with it. */
+export function letsIn(
+  key: { readonly uses_remaining: number | null; readonly expired_at: string | null },
+  nowMs: number,
+): boolean {
+  return key.uses_remaining !== 0 && (key.expired_at === null || Date.parse(key.expired_at) > nowMs);
+}
+
 /** Admins that a key names; none where it cannot be read. */
 export function adminUrlsOf(key: string): readonly string[] {
   try {

@@ -1,19 +1,15 @@
-/** A new enrolment key, and then the line that it is for. The key lives in this dialog alone. */
+/** A new enrolment key, and then the line that it is for. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
 import { useCreate } from '../parts/use-create.ts';
 import type { Fleet } from '../fleet/feed.ts';
-import { installLine } from '../lists/install-line.ts';
 import { labelsIn } from '../lists/labels.ts';
 import type { Live } from '../live.ts';
-import { CopyLine } from '../parts/elsewhere.tsx';
 import { Field, FormDialog } from '../parts/form-dialog.tsx';
 import { ClusterNames, useClusterNames } from '../parts/cluster-names.tsx';
-import { Qr } from '../parts/qr.tsx';
-import { TEXTS } from '../texts.ts';
 import { ENROLLMENT_KEYS } from '../texts/enrollment-keys.ts';
+import { InstallDialog } from './install-dialog.tsx';
 
-const { form: T, made: MADE } = ENROLLMENT_KEYS;
+const { form: T } = ENROLLMENT_KEYS;
 
 interface CreateKeyProps {
   readonly live: Live;
@@ -28,7 +24,7 @@ interface CreateKeyProps {
 export function CreateKey({ live, fleet, cluster, onMade, onClose }: CreateKeyProps) {
   const made = useSignal<string | null>(null);
   const create = useCreate(live.api.create_enrollment_key.mutate);
-  if (made.value !== null) return <Made live={live} secret={made.value} onClose={onClose} />;
+  if (made.value !== null) return <InstallDialog live={live} secret={made.value} onClose={onClose} />;
   return (
     <FormDialog
       title={T.title}
@@ -92,48 +88,5 @@ function Fields({ fleet, cluster }: Pick<CreateKeyProps, 'fleet' | 'cluster'>) {
         <input name="labels" placeholder={T.labelsPlaceholder} autocomplete="off" spellcheck={false} />
       </Field>
     </>
-  );
-}
-
-function Made({
-  live,
-  secret,
-  onClose,
-}: {
-  readonly live: Live;
-  readonly secret: string;
-  readonly onClose: () => void;
-}) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const hasRelease = useSignal(true);
-  const { line, url } = installLine(secret, location.origin);
-  useEffect(() => {
-    dialog.current?.showModal();
-    // where that is not known, the line says it on the machine
-    void live.api.get_releases
-      .query({})
-      .then(({ channels }) => (hasRelease.value = channels.length > 0))
-      .catch(() => undefined);
-  }, []);
-  return (
-    <dialog ref={dialog} class="form made" aria-labelledby="made-title" onClose={onClose}>
-      <form method="dialog">
-        <h2 id="made-title">{MADE.title}</h2>
-        <p class="soft">{MADE.lead}</p>
-        <CopyLine label={MADE.line} text={line} />
-        {!hasRelease.value && <p class="note">{MADE.noRelease}</p>}
-        {url.startsWith('http:') && <p class="note">{MADE.plain}</p>}
-        <Qr text={line} label={MADE.qr} />
-        <details>
-          <summary>{MADE.key}</summary>
-          <CopyLine label={MADE.key} text={secret} />
-        </details>
-        <div class="answers">
-          <button class="primary" autofocus>
-            {TEXTS.form.done}
-          </button>
-        </div>
-      </form>
-    </dialog>
   );
 }

@@ -4,11 +4,12 @@ import { useMemo } from 'preact/hooks';
 import type { EnrollmentKeyResource } from '../../actors/resources/enrollment-key.ts';
 import { nowMs } from '../clock.ts';
 import { typedNameOf } from '../fleet/node-actions.ts';
+import { letsIn } from '../lists/install-line.ts';
 import { labelsText } from '../lists/labels.ts';
 import { KEY_STATES, LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
 import { listStateOf } from '../lists/query.ts';
 import type { Live } from '../live.ts';
-import { doneIfConfirmed } from '../parts/acts.tsx';
+import { doneIfConfirmed, read } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { ListElsewhere } from '../parts/list-elsewhere.tsx';
@@ -20,6 +21,7 @@ import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { ENROLLMENT_KEYS as T } from '../texts/enrollment-keys.ts';
 import { CreateKey } from './create-key.tsx';
+import { InstallDialog } from './install-dialog.tsx';
 
 const address = (search: string): string => addressOf('enrollment-keys', { search });
 
@@ -30,6 +32,10 @@ export function EnrollmentKeysPage({ live, fleet, search }: PageProps) {
   const round = useSignal(0);
   const changed = (): void => {
     round.value += 1;
+  };
+  const shown = useSignal<string | null>(null);
+  const showLine = async ({ id }: EnrollmentKeyResource): Promise<void> => {
+    shown.value = (await live.now.get_enrollment_key.query({ id })).key; // masked in lists
   };
   const parameters = LIST_PARAMETERS['enrollment-keys'](state);
   return (
@@ -56,10 +62,11 @@ export function EnrollmentKeysPage({ live, fleet, search }: PageProps) {
         address={address}
         ask={() => live.api.list_enrollment_keys.query(parameters)}
         idOf={({ id }) => id}
-        columns={columnsOf(live, changed)}
+        columns={columnsOf(live, changed, (key) => void read(() => showLine(key)))}
         empty={T.empty}
         round={round.value}
       />
+      {shown.value !== null && <InstallDialog live={live} secret={shown.value} onClose={() => (shown.value = null)} />}
       {isCreating.value && (
         <CreateKey
           live={live}
@@ -78,7 +85,11 @@ function wholeName(filter = ''): string {
   return filter.includes('*') ? '' : filter;
 }
 
-function columnsOf(live: Live, changed: () => void): readonly ListColumn<EnrollmentKeyResource>[] {
+function columnsOf(
+  live: Live,
+  changed: () => void,
+  show: (key: EnrollmentKeyResource) => void,
+): readonly ListColumn<EnrollmentKeyResource>[] {
   const { columns } = T;
   return [
     {
@@ -107,9 +118,16 @@ function columnsOf(live: Live, changed: () => void): readonly ListColumn<Enrollm
       name: 'actions',
       title: columns.actions,
       cell: (key) => (
-        <button type="button" aria-label={T.removeOf(nameOf(key))} onClick={() => void remove(live, key, changed)}>
-          {T.remove}
-        </button>
+        <>
+          {letsIn(key, nowMs.value) && (
+            <button type="button" data-opens aria-label={T.lineOf(nameOf(key))} onClick={() => show(key)}>
+              {T.line}
+            </button>
+          )}
+          <button type="button" aria-label={T.removeOf(nameOf(key))} onClick={() => void remove(live, key, changed)}>
+            {T.remove}
+          </button>
+        </>
       ),
     },
   ];

@@ -16,7 +16,7 @@ import { State } from '../parts/state.tsx';
 import type { PageProps } from '../page-props.ts';
 import { usePolled } from '../poll.ts';
 import { addressOf } from '../routes.ts';
-import { commandLine, curlLine } from '../shell-words.ts';
+import { commandLine, feedLine } from '../shell-words.ts';
 import { TEXTS } from '../texts.ts';
 import { EVENTS as T } from '../texts/events.ts';
 
@@ -56,17 +56,22 @@ export function EventsPage({ live, search }: PageProps) {
         ]}
       />
       <Elsewhere
-        cli={commandLine('edge events tail', ...(type === '' ? [] : ['-t', type]))}
-        curl={curlLine(location.origin, type === '' ? '/event_types' : `/event_types/${encodeURIComponent(type)}`)}
+        cli={commandLine('edge events tail', '-n', `${EVENTS_DRAWN_MAX}`, ...(type === '' ? [] : ['-t', type]))}
+        curl={feedLine(location.origin, 'events.watch', {
+          ...(type !== '' && { types: [type] }),
+          latest: EVENTS_DRAWN_MAX,
+        })}
       >
         <p class="soft">
-          {T.noRequest} {q !== '' && TEXTS.elsewhere.withoutWords}
+          {T.untilEnded} {q !== '' && TEXTS.elsewhere.withoutWords}
         </p>
       </Elsewhere>
       <Standing state={feed.state.value} feed={feed} count={T.kept(found.length, kept.length, EVENTS_KEPT_MAX)} />
       {found.length > 0 && <Table events={found} open={(event) => (opened.value = event)} />}
       {found.length === 0 && feed.state.value.kind !== 'failed' && (
-        <State text={kept.length === 0 ? T.waiting : T.none}>{kept.length === 0 && <p>{T.waitingNext}</p>}</State>
+        <State text={kept.length > 0 ? T.none : type === '' ? T.waiting : T.waitingForType}>
+          {kept.length === 0 && <p>{T.waitingNext}</p>}
+        </State>
       )}
       {opened.value !== null && (
         <EnvelopeDialog

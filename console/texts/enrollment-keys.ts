@@ -32,6 +32,8 @@ export const ENROLLMENT_KEYS = {
   never: 'never',
   expired: 'expired',
   in: (left: string) => `in ${left}`,
+  line: 'Line',
+  lineOf: (name: string) => `The line of the key ${name}`,
   remove: 'Delete',
   removeOf: (name: string) => `Delete the key ${name}`,
   removeTitle: (name: string) => `Delete the key ${name}?`,
@@ -59,7 +61,7 @@ export const ENROLLMENT_KEYS = {
   },
   made: {
     title: 'Run this on the machine',
-    lead: 'The key is not kept by this page. Close it when you have it; edge key get shows it once more.',
+    lead: 'The key is not kept by this page. Close it when you have it; Line, in the list, shows it once more.',
     line: 'The line that installs',
     key: 'The key alone, for ENROLLMENT_KEY of an agent that is there',
     qr: 'The line as a QR code',

@@ -16,6 +16,7 @@ export const EVENTS = {
   paused: 'Paused: what happens now is shown when you go on.',
   connecting: 'Connecting.',
   waiting: 'There is nothing to show yet.',
+  waitingForType: 'There is nothing of this type to show: the latest 10,000 events were looked through.',
   waitingNext: 'Events show up here by themselves.',
   none: 'No event that came is as you asked for.',
   kept: (shown: number, kept: number, max: number) =>
@@ -24,7 +25,7 @@ export const EVENTS = {
       : `${number(shown)} of ${number(kept)} events`,
   onlyNewest: (count: number) => `The newest ${number(count)} are drawn: search for others.`,
   columns: { time: 'When', type: 'Type', subject: 'Of what', more: 'Says' },
-  noRequest: 'No single request follows events: this one explains them.',
+  untilEnded: 'Both go on until Ctrl-C.',
   envelope: 'Envelope',
   open: (type: string) => `Envelope of ${type}`,
   close: 'Close',

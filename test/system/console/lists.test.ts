@@ -134,6 +134,12 @@ test.serial('a key comes with the line that installs, and the page keeps nothing
   await dialog.waitFor({ state: 'detached' });
   await page.getByText(HOSTILE).first().waitFor();
   t.false((await kept(page)).includes(key));
+  await pressOpening(page, `The line of the key ${HOSTILE}`);
+  t.is(await dialog.locator('code').first().textContent(), line);
+  t.is(await readQr(page), line);
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  t.false((await kept(page)).includes(key));
   await pressOpening(page, `Delete the key ${HOSTILE}`);
   await answerWith(page, found?.id.slice(0, 8) ?? ''); // no keyboard has its name
   await page.getByText('The key is deleted.').waitFor();

@@ -4,7 +4,7 @@ import type { PathMember, PeerPath } from '../../../actors/resources/cluster-pat
 import type { Envelope } from '../../../actors/events.ts';
 import { EVENTS_KEPT_MAX, isMatch, keptWith, subjectsOf, wordsOf } from '../../../console/lists/events.ts';
 import { headersIn } from '../../../console/lists/header-lines.ts';
-import { installLine } from '../../../console/lists/install-line.ts';
+import { installLine, letsIn } from '../../../console/lists/install-line.ts';
 import { labelsIn, labelsText } from '../../../console/lists/labels.ts';
 import { idsOf, LOOKED_UP_NAMES_MAX, nodesNamed } from '../../../console/lists/named-nodes.ts';
 import { matrixOf, peersOf, PEERS_SEEN_MAX } from '../../../console/lists/paths.ts';
@@ -70,6 +70,19 @@ test('the line that installs leads to an admin that the machine reaches', (t) =>
   t.is(line([local], 'http://localhost:44000').url, local);
   t.is(installLine('no key at all', outside).url, outside);
   t.true(line([`https://x'; rm -rf /`], 'https://y').line.includes(`'https://x'\\''; rm -rf //install.sh'`));
+});
+
+test('the line of a key is shown for as long as a machine joins with it', (t) => {
+  const nowMs = Date.parse('2026-11-30T12:00:00Z');
+  const [before, later] = ['2026-11-30T11:59:59.999Z', '2026-11-30T12:00:00.001Z'];
+  const cases = [
+    [{ uses_remaining: null, expired_at: null }, true],
+    [{ uses_remaining: 1, expired_at: later }, true],
+    [{ uses_remaining: 0, expired_at: null }, false],
+    [{ uses_remaining: null, expired_at: before }, false],
+  ] as const;
+
+  for (const [key, isShown] of cases) t.is(letsIn(key, nowMs), isShown, JSON.stringify(key));
 });
 
 test('labels, headers and keys are read from lines, and the first that is none is told', (t) => {
