@@ -1,5 +1,5 @@
 /** `edge events`. */
-import type { Command as Program } from 'commander';
+import { InvalidArgumentError, type Command as Program } from 'commander';
 import { positiveInteger, words } from '../arguments.ts';
 import type { Outputs } from '../service/client.ts';
 import { ending } from '../until-interrupted.ts';
@@ -22,6 +22,9 @@ const TYPES: Table<Outputs['list_event_types']['data'][number]> = {
     ['WHEN', 'description', { cut: 20 }],
   ],
 };
+
+/** Events of before with which a tail may begin: the service tells no more. */
+const LATEST_MAX = 1_000;
 
 /** Events: the types that there are, those that happen, and one to try with. */
 export function addEventsCommands(program: Program): void {
@@ -60,8 +63,15 @@ export function addEventsCommands(program: Program): void {
     .command('tail')
     .description('show events as they happen, until Ctrl-C')
     .option('-t, --type <types>', 'only of these types', words)
-    .option('-n, --lines <count>', 'begin with so many of the latest', positiveInteger, 0)
+    .option('-n, --lines <count>', 'begin with so many of the latest, 1,000 at most', latestCount, 0)
     .action(tail);
+}
+
+/** What the service takes. */
+function latestCount(text: string): number {
+  const count = positiveInteger(text);
+  if (count > LATEST_MAX) throw new InvalidArgumentError(`It should be ${LATEST_MAX.toLocaleString('en')} at most.`);
+  return count;
 }
 
 /** Writes events in the order in which they come, until a signal. A connection that is lost is told of once. */

@@ -1,5 +1,5 @@
 /** Events as they happen, over a feed that outlives what passes by itself. */
-import { subscribePatiently } from '../../api/client/client.ts';
+import { refusalOf, subscribePatiently, type Subscription } from '../../api/client/client.ts';
 import type { EventType } from '../names/event-types.ts';
 import { isPassing } from '../problem.ts';
 import type { LiveClient } from '../service/client.ts';
@@ -37,32 +37,44 @@ export function followEvents(
   { told, refused }: EventsListener,
 ): Promise<void> {
   let hasBegun = false;
-  return untilAborted(signal, (ended, failed) =>
-    subscribePatiently<EventsMessage>(
-      (handlers, lastEventId) =>
-        api.events.watch.subscribe(
-          {
-            ...(types && { types: [...types] }),
-            ...(latest > 0 && { latest }),
-            ...(lastEventId !== undefined && { lastEventId }),
-          },
-          {
-            onData: (message) => handlers.onData(message),
-            onError(error) {
-              if (!hasBegun) return failed(error);
-              if (isPassing(error)) refused(error);
-              return handlers.onError(error);
+  let asked = latest;
+  let lastId: string | undefined;
+  return untilAborted(signal, (ended, failed) => {
+    const begin = (): Subscription =>
+      subscribePatiently<EventsMessage>(
+        (handlers, lastEventId = lastId) =>
+          api.events.watch.subscribe(
+            {
+              ...(types && { types: [...types] }),
+              ...(asked > 0 && { latest: asked }),
+              ...(lastEventId !== undefined && { lastEventId }),
             },
-            onComplete: ended,
+            {
+              onData(message) {
+                lastId = message.id;
+                handlers.onData(message);
+              },
+              onError(error) {
+                if (!hasBegun) return failed(error);
+                if (isPassing(error)) refused(error);
+                return handlers.onError(error);
+              },
+              onComplete: ended,
+            },
+          ),
+        {
+          data(message) {
+            hasBegun = true;
+            told(message);
           },
-        ),
-      {
-        data(message) {
-          hasBegun = true;
-          told(message);
+          failed(error) {
+            if (asked === 0 || refusalOf(error)?.code !== 'bad_request') return failed(error);
+            asked = 0; // an admin of the release before tells no latest, and the client asks it as it asked before
+            current = begin();
+          },
         },
-        failed,
-      },
-    ),
-  );
+      );
+    let current = begin();
+    return { unsubscribe: () => current.unsubscribe() };
+  });
 }

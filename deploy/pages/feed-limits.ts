@@ -3,6 +3,7 @@ import { limits, type Limit } from './limit.ts';
 import * as feeds from '../../api/feeds/limits.ts';
 import * as trpcEncoder from '../../api/trpc/encoder.ts';
 import * as unauthenticated from '../../api/trpc/unauthenticated-connections.ts';
+import * as events from '../../persistence/reads/events.ts';
 import * as unreadBytes from '../../api/trpc/unread-bytes.ts';
 
 /** In the order of the page. The link in the last column of each row leads to the file. */
@@ -17,8 +18,12 @@ export const FEED_LIMITS: readonly (readonly Limit[])[] = [
     ],
     ['TAILS_MAX', 'Outputs that are followed at once, at one admin; more is a 503.'],
     ['TAIL_WAITING_BYTES_MAX', 'Live output that waits for a slow reader. Beyond it, it is asked of the agent again.'],
+    ['LATEST_EVENTS_MAX', 'Events of before with which `events.watch` may begin; more is a 400.'],
     ['REMEMBERED_EVENTS_MAX', 'Events kept for subscribers. Who is further behind reads from the database.'],
     ['REMEMBERED_EVENTS_BYTES_MAX', 'Bytes of their data, at most.'],
+  ]),
+  limits('persistence/reads/events.ts', events, [
+    ['LATEST_LOOKED_AT_MAX', 'Events among which the latest of some types are looked for.'],
   ]),
   limits('api/trpc/encoder.ts', trpcEncoder, [
     ['MESSAGE_CALLS_MAX', 'Calls in one message of tRPC over WebSocket, and under way on one connection.'],

@@ -66,6 +66,9 @@ export const TUNNEL_MESSAGE_BYTES_MAX = 1_048_576;
 /** What HTTP/2 may hold for one tunnel, in MB as Node counts it. Above it new streams are refused. */
 export const TUNNEL_MEMORY_MB_MAX = 256;
 
-/** Either side asks for a sign of life this often, and gives the tunnel up after twice as long without one, in ms. */
+/**
+ * An agent asks for a sign of life this often, and an admin where it heard nothing for so long; either gives the tunnel
+ * up after twice as long without one. In ms.
+ */
 export const TUNNEL_PING_MS = 10_000;
 export const TUNNEL_SILENCE_MS_MAX = 20_000;

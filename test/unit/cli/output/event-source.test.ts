@@ -79,3 +79,14 @@ test('a refusal that stays ends it', async (t) => {
 
   await t.throwsAsync(followed, { message: 'No key' });
 });
+
+test('an admin of the release before that knows no latest is asked without, from the last event on', async (t) => {
+  const { leave, subscriptions, followed } = follow();
+  subscriptions[0]!.handlers.onData({ id: '7', data: started });
+
+  subscriptions[0]!.handlers.onError(refused('bad_request', 'Malformed parameter'));
+  leave.abort();
+  await followed;
+
+  t.deepEqual(subscriptions[1]!.input, { types: ['edge.core.test'], lastEventId: '7' });
+});
