@@ -2,7 +2,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { ColdWrite } from '../../actors/writes.ts';
 import { Webhook } from '../entities/webhook.ts';
-import { WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from '../publishing/names.ts';
+import { EVENTS_STORED, WEBHOOK_CHANGES, WEBHOOKS_CHANNEL } from '../publishing/names.ts';
 import { GuardRefused, NOTHING_TO_TELL } from './written.ts';
 import type { Written } from './written.ts';
 
@@ -57,5 +57,7 @@ async function createWebhook(
     'insert into webhook (id, url, subscribed_events, sealed_secret, sealed_headers, inserted_at, updated_at) values (?, ?, ?::text[], ?, ?, ?, ?)',
     [write.id, write.url, `{${write.subscribedEvents.join(',')}}`, write.sealedSecret, write.sealedHeaders, at, at],
   );
+  // what was stored meanwhile, and told of, was looked at while there was nobody to send it to
+  if (count === 0) await em.execute('select pg_notify(?, ?)', [EVENTS_STORED, '']);
   return NOTHING_TO_TELL;
 }

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { deliveryId } from '../../../../actors/webhook/delivery-id.ts';
 import { placeOf } from '../../../../persistence/publishing/channels.ts';
-import { WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
+import { EVENTS_STORED, WEBHOOKS_CHANNEL } from '../../../../persistence/publishing/names.ts';
 import { eventsToRoute, routeEvents, webhooksWithDeliveries } from '../../../../persistence/publishing/routing.ts';
 import {
   claimChannel,
@@ -18,6 +18,7 @@ import {
 } from './fixture.ts';
 import { recordedStatements } from '../../../support/database/statements.ts';
 import { storeEvents } from '../../../support/database/stored-rows.ts';
+import { until } from '../../../support/until.ts';
 
 const held = (t: Parameters<typeof heldChannel>[0]) => heldChannel(t, WEBHOOKS_CHANNEL);
 
@@ -46,6 +47,23 @@ test('a service without webhooks is asked one thing, and the first one gets what
   const event = await storeEvent(fixture.pool);
   await routeAll(fixture);
   t.deepEqual(await deliveriesOf(fixture, webhook), [event]);
+});
+
+test('the first webhook has the channel look once more at what was stored while it was made, and no other one does', async (t) => {
+  const fixture = await held(t);
+  const listener = await fixture.pool.connect();
+  t.teardown(() => listener.release(true));
+  const heard: string[] = [];
+  listener.on('notification', ({ channel }) => heard.push(channel));
+  await listener.query(`listen ${EVENTS_STORED}`);
+
+  await storeWebhook(fixture);
+  await until('it to be told', () => heard.length > 0);
+  await storeWebhook(fixture);
+  await fixture.pool.query(`notify ${EVENTS_STORED}`);
+  await until('what came behind the other', () => heard.length > 1);
+
+  t.is(heard.length, 2);
 });
 
 test('each event makes one delivery for each webhook that subscribed to its type before it, in order', async (t) => {
