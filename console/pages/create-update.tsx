@@ -34,6 +34,8 @@ export const EMPTY_UPDATE_FORM: UpdateForm = {
 
 /** An update that somebody wants. */
 export interface WantedUpdate {
+  /** What the form said at first. */
+  readonly first: UpdateForm;
   readonly form: UpdateForm;
   readonly input: Inputs['create_self_update_request'];
   /** Nodes that it reaches now. */
@@ -75,6 +77,7 @@ export function CreateUpdate({ live, form, onWanted, onClose }: CreateUpdateProp
         });
         if (!isWanted) throw new NotWanted();
         onWanted({
+          first,
           form: given,
           input: {
             targeting,

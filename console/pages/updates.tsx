@@ -5,20 +5,18 @@ import type { SelfUpdateRequestResource, SelfUpdateStatus } from '../../actors/r
 import { LIST_FILTERS, LIST_PARAMETERS } from '../lists/parameters.ts';
 import { listStateOf } from '../lists/query.ts';
 import { targetingText } from '../lists/targeting.ts';
-import { done } from '../parts/acts.tsx';
 import { Ago } from '../parts/ago.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { ListElsewhere } from '../parts/list-elsewhere.tsx';
 import { ListFilters } from '../parts/list-filters.tsx';
-import { soon } from '../parts/notice.tsx';
 import { PagedList, type ListColumn } from '../parts/paged-list.tsx';
-import { useCreate } from '../parts/use-create.ts';
 import type { PageProps } from '../page-props.ts';
 import { addressOf } from '../routes.ts';
 import { TEXTS } from '../texts.ts';
 import { UPDATES as T } from '../texts/updates.ts';
-import { CreateUpdate, EMPTY_UPDATE_FORM, type WantedUpdate } from './create-update.tsx';
+import { CreateUpdate } from './create-update.tsx';
 import { Releases } from './releases.tsx';
+import { updateStartsOf } from './update/starts.ts';
 
 const address = (search: string): string => addressOf('updates', { search });
 
@@ -29,19 +27,7 @@ const LOOK: Readonly<Record<SelfUpdateStatus, string>> = { pending: '', processi
 export function UpdatesPage({ live, search }: PageProps) {
   const state = useMemo(() => listStateOf(search, LIST_FILTERS.updates), [search]);
   const isCreating = useSignal(false);
-  const form = useSignal(EMPTY_UPDATE_FORM);
-  const round = useSignal(0);
-  const create = useCreate(live.api.create_self_update_request.mutate);
-  /** What was taken back, or was not done, is in the form again, to be mended. */
-  const start = ({ form: given, input, count }: WantedUpdate): void => {
-    const act = async (): Promise<void> => {
-      if (!(await done(() => create(input), T.started))) return;
-      round.value += 1;
-      if (form.value === given) form.value = EMPTY_UPDATE_FORM;
-    };
-    form.value = given;
-    soon(T.starting(count), () => void act());
-  };
+  const starts = updateStartsOf(live);
   const parameters = LIST_PARAMETERS.updates(state);
   return (
     <>
@@ -66,11 +52,16 @@ export function UpdatesPage({ live, search }: PageProps) {
         detail={({ id }) => addressOf('update', { id })}
         columns={COLUMNS}
         empty={T.empty}
-        round={round.value}
+        round={starts.round.value}
       />
       <Releases live={live} />
       {isCreating.value && (
-        <CreateUpdate live={live} form={form.value} onWanted={start} onClose={() => (isCreating.value = false)} />
+        <CreateUpdate
+          live={live}
+          form={starts.form.value}
+          onWanted={(wanted) => starts.start(wanted)}
+          onClose={() => (isCreating.value = false)}
+        />
       )}
     </>
   );

@@ -17,9 +17,9 @@ export interface Notice {
   /**
    * An action that waits as long as the notice stands: `after` does it, unless somebody pressed the button of `label`
    * first. It is done at once where somebody sends the notice away or signs out, and never where the window is closed;
-   * so the browser asks before that.
+   * so the browser asks before that. `undone` is told where the button was pressed.
    */
-  readonly undo?: { readonly label: string; readonly after: () => void };
+  readonly undo?: { readonly label: string; readonly after: () => void; readonly undone?: () => void };
 }
 
 interface Standing extends Notice {
@@ -41,10 +41,13 @@ export function notify(notice: Notice): void {
   if (surplus !== undefined) settle(surplus.id);
 }
 
-/** Does it once its notice is gone: until then it can be taken back. `title`: what is done, in a few words. */
-export function soon(title: string, after: () => void): void {
+/**
+ * Does it once its notice is gone: until then it can be taken back, which `undone` is told. `title`: what is done, in a
+ * few words.
+ */
+export function soon(title: string, after: () => void, undone?: () => void): void {
   const { soon: text, undo: label } = TEXTS.notice;
-  notify({ text: text(title), undo: { label, after } });
+  notify({ text: text(title), undo: { label, after, ...(undone !== undefined && { undone }) } });
 }
 
 /** Does now whatever waits: whoever signs out could not do it later. */
@@ -59,7 +62,8 @@ function settle(id: number, isUndone = false): void {
   clearTimeout(found.timer);
   standing.value = standing.value.filter((one) => one !== found);
   watchLeaving();
-  if (!isUndone) found.undo?.after();
+  if (isUndone) found.undo?.undone?.();
+  else found.undo?.after();
 }
 
 /** A window that is closed does nothing any more: its browser asks first. */

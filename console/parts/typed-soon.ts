@@ -1,14 +1,35 @@
-/** What somebody typed into a field, done after a moment in which it can be taken back. */
+/** What somebody gave into a field or a form, done after a moment in which it can be taken back. */
 import type { Signal } from '@preact/signals';
 import { soon } from './notice.tsx';
 
-/** Does soon what was typed, and empties the field. What is not done, as `act` answers, is back in it, to be mended. */
-export function typedSoon(field: Signal<string>, title: string, act: () => Promise<boolean>): void {
-  const typed = field.value;
-  field.value = '';
-  soon(title, () => void putBackIfRefused(field, typed, act));
+/** What is given, and what is done with it. */
+interface Given<T> {
+  /** Where it is put back. */
+  readonly place: Signal<T>;
+  /** What stood there when somebody began with it: what has been put back since stays. */
+  readonly first: T;
+  readonly given: T;
+  /** That nothing is given. */
+  readonly empty: T;
+  /** What is done, in a few words. */
+  readonly title: string;
+  /** Whether it was done. */
+  readonly act: () => Promise<boolean>;
 }
 
-async function putBackIfRefused(field: Signal<string>, typed: string, act: () => Promise<boolean>): Promise<void> {
-  if (!(await act()) && field.value === '') field.value = typed;
+/**
+ * Does soon what was given, and empties its place. What is taken back, or not done, is in it again, to be mended, unless
+ * something else is by then.
+ */
+export function givenSoon<T>({ place, first, given, empty, title, act }: Given<T>): void {
+  if (place.value === first) place.value = empty;
+  const putBack = (): void => {
+    if (place.value === empty) place.value = given;
+  };
+  soon(title, () => void act().then((isDone) => isDone || putBack()), putBack);
+}
+
+/** The same of a field. */
+export function typedSoon(field: Signal<string>, title: string, act: () => Promise<boolean>): void {
+  givenSoon({ place: field, first: field.value, given: field.value, empty: '', title, act });
 }

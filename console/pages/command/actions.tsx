@@ -83,7 +83,7 @@ interface CancelOneProps {
   readonly execution: string;
   /** What its node is called. */
   readonly name: string;
-  /** The node, by its id, where it runs there; null: it only waits. */
+  /** The node, by its id, where it runs there; null: it only waited when this was drawn. */
   readonly runsOn: string | null;
 }
 
@@ -98,11 +98,25 @@ export function CancelOne(props: CancelOneProps) {
 
 async function cancelOne({ live, execution, name, runsOn }: CancelOneProps): Promise<void> {
   const { title, text, action } = T.confirmCancelOne;
-  if (runsOn !== null) {
-    const typed = typedNameOf({ name: name === runsOn ? '' : name, id: runsOn });
+  const asked = await runningOn(live, execution, runsOn);
+  if (asked === undefined) return;
+  if (asked !== null) {
+    const typed = typedNameOf({ name: name === asked ? '' : name, id: asked });
     if (!(await confirmed({ title: title(name), text, name: typed, action, isDangerous: true }))) return;
   }
   await told(live.api.cancel_command_execution.mutate({ id: execution }), T.cancelled);
+}
+
+/** The node on which it runs by now; null: it still waits; undefined: nobody knows, which is said. */
+async function runningOn(live: Live, id: string, drawn: string | null): Promise<string | null | undefined> {
+  if (drawn !== null) return drawn;
+  try {
+    const { status, node_id: node } = await live.now.get_command_execution.query({ id });
+    return status === 'sent' ? node : null;
+  } catch (error) {
+    notify({ text: T.failed(problemOf(error)), kind: 'failed' });
+    return undefined;
+  }
 }
 
 /** Says what came of it. Whether it was done. */
