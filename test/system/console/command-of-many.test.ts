@@ -4,13 +4,14 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import type { ExecutionResource } from '../../../actors/resources/command.ts';
 import type { NodeResource } from '../../../actors/resources/node.ts';
 import { startBrowser } from '../../support/browser.ts';
-import { refusesFirst } from '../../support/console/answers.ts';
+import { holdsAnswersOf, refusesFirst } from '../../support/console/answers.ts';
 import { answerWith, enter, press, pressOpening, tabTo } from '../../support/console/keyboard.ts';
 import { heading, looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { storeNodes } from '../../support/console/stored-nodes.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
 import { createScope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 
 const test = await peerTest('chromium');
 const scope = createScope();
@@ -152,5 +153,31 @@ test.serial('an execution in the list leads to what its node said, among all tha
   await heading(page, 'Command');
   await page.locator('pre.output').getByText('alike').waitFor();
   await page.getByRole('heading', { level: 2, name: 'Succeeded 8 nodes' }).waitFor();
+  t.deepEqual(problems, []);
+});
+
+test.serial('a node that waits as it is drawn, and runs by now, asks for its name before that is ended', async (t) => {
+  const agent = fleet.agent();
+  const { id: node, name } = await fleet.node(agent);
+  await agent.kill();
+  await fleet.reaches(agent, 'unreachable');
+  const command = await fleet.run('sleep 600', { targeting: { type: 'nodes', node_ids: [node] } });
+  const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, '/console/nowhere');
+  const watch = await holdsAnswersOf(page, 'commands.watch');
+  await page.goto(`${fleet.admin().url}/console/commands/${command.id}`);
+  await signIn(page);
+  await page.getByRole('button', { name: `Cancel on ${name}` }).waitFor();
+  watch.hold();
+  agent.start();
+  await until('it runs', async () => (await fleet.executionsOf(command)).every(({ status }) => status === 'sent'));
+
+  await pressOpening(page, `Cancel on ${name}`);
+  await answerWith(page, name);
+
+  const ended = await fleet.settled(command);
+  t.deepEqual(
+    ended.map(({ status }) => status),
+    ['cancelled'],
+  );
   t.deepEqual(problems, []);
 });

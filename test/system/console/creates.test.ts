@@ -83,10 +83,15 @@ for (const { what, path, list, open, fill, send, made } of [
     open: 'New update',
     fill: (page: Page) => holdNotices(page),
     send: async (page: Page) => {
-      // the form is gone by the time that it is done, and says the same where it is opened again
-      if ((await page.locator('dialog[open]').count()) === 0) await pressOpening(page, 'New update');
+      if ((await page.locator('dialog[open]').count()) === 0) {
+        await enter(page, page.getByRole('link', { name: 'Updates', exact: true }));
+        await pressOpening(page, 'New update');
+      }
       await press(page, 'See who is reached');
       await press(page, 'Start the update');
+      // it is done while they look at another page
+      await enter(page, page.getByRole('link', { name: 'Groups', exact: true }));
+      await heading(page, 'Groups');
       await doNow(page, 'Update 1 node');
     },
     made: (page: Page) => page.getByText('The update is started.').waitFor(),

@@ -122,6 +122,38 @@ test.serial(
   },
 );
 
+test.serial('an update that waits is not in its form; taken back at another page, it is there again', async (t) => {
+  const { page, problems } = await openPage(t, { browser, url: fleet.admin().url }, '/console/updates');
+  await signIn(page);
+  await heading(page, 'Updates');
+  await holdNotices(page);
+  const form = async (): Promise<readonly string[]> => [
+    await page.getByRole('combobox', { name: 'Nodes' }).inputValue(),
+    await page.getByLabel('At once').inputValue(),
+  ];
+  await pressOpening(page, 'New update');
+  await chosen(page, page.getByRole('combobox', { name: 'Nodes' }), 'nodes of clusters');
+  await typedInto(page, page.getByRole('textbox', { name: 'Clusters' }), CLUSTER);
+  await typedInto(page, page.getByLabel('At once'), '2');
+  await page.keyboard.press('Enter');
+  await answer(page, 'Start the update');
+
+  await pressOpening(page, 'New update');
+  t.deepEqual(await form(), ['all', '']);
+  await page.keyboard.press('Escape');
+  await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  await enter(page, page.getByRole('link', { name: 'Groups', exact: true }));
+  await heading(page, 'Groups');
+  await undo(page, 'Update 3 nodes');
+  await enter(page, page.getByRole('link', { name: 'Updates', exact: true }));
+  await heading(page, 'Updates');
+  await pressOpening(page, 'New update');
+  t.deepEqual(await form(), ['clusters', '2']);
+  t.is(await page.getByRole('textbox', { name: 'Clusters' }).inputValue(), CLUSTER);
+  t.deepEqual(await fleet.rest.get('/self_update_requests'), []);
+  t.deepEqual(problems, []);
+});
+
 test.serial(
   'an update is shown by its waves: who is told, done and failed, and what the next one waits for',
   async (t) => {
