@@ -34,12 +34,17 @@ export class StoredTakeovers {
   /**
    * Takes those of the clusters that are still free, the smallest first, as many as this admin has room for; each gets
    * the next epoch. One whose row somebody holds is left for the next round, and the rest does not wait for it; so is
-   * what is left where the room is held for too long. Rejects with DatabaseUnavailable when the database is away.
+   * what is left where the room is held for too long, or the database is lost on the way. Of many the smallest first
+   * is true of TAKEN_AT_ONCE_MAX at a time. Rejects with DatabaseUnavailable when the database is away.
    */
   async take(adminId: string, clusters: readonly ClusterId[]): Promise<readonly Owned[]> {
+    const untilMs = performance.now() + this.#lockMsMax; // waits of several transactions would outlast leases
     const taken: Owned[] = [];
-    for (let at = 0; at < clusters.length; at += TAKEN_AT_ONCE_MAX) {
-      const some = await this.#taken(adminId, clusters.slice(at, at + TAKEN_AT_ONCE_MAX));
+    for (let at = 0; at < clusters.length && (at === 0 || performance.now() < untilMs); at += TAKEN_AT_ONCE_MAX) {
+      const some = await this.#taken(adminId, clusters.slice(at, at + TAKEN_AT_ONCE_MAX)).catch((error: unknown) => {
+        if (taken.length > 0) return null; // what is stored is told: nobody would renew it
+        throw error;
+      });
       if (some === null) break;
       taken.push(...some);
     }
@@ -70,10 +75,13 @@ export class StoredTakeovers {
 const LOCKED_SETTING = 'edge.taken_over';
 
 /**
- * Rows before the room, as enrolments and hand-overs lock them, and in the order of batches (committer/hot-batch.ts).
+ * Rows before the room, as enrolments and hand-overs lock them, and in the order of batches (committer/hot-batch.ts). A
+ * cluster into which somebody moves a node is left for the next round: its number of nodes is not known, and nobody
+ * had to ask for room there as it had no owner.
  */
 const LOCKED = `select set_config('${LOCKED_SETTING}', coalesce(string_agg(cluster_id::text, ','), ''), true) from (
-    select cluster_id from cluster_ownership where cluster_id = any($1::uuid[]) and lease_until <= clock_timestamp() order by cluster_id for update skip locked) free`;
+    select o.cluster_id from cluster_ownership o join cluster c on c.id = o.cluster_id
+    where o.cluster_id = any($1::uuid[]) and o.lease_until <= clock_timestamp() order by o.cluster_id for update of o skip locked for share of c skip locked) free`;
 
 /** Whoever comes into a cluster of this admin, or gives it one, does so before or after. */
 const IN_TURN = `select pg_advisory_xact_lock(${ROOM_LOCK}, hashtext($1::uuid::text)) where current_setting('${LOCKED_SETTING}') <> ''`;
