@@ -18,8 +18,8 @@ interface Given<T> {
 }
 
 /**
- * Does soon what was given, and empties its place. What is taken back, or not done, is in it again, to be mended, unless
- * something else is by then.
+ * Does soon what was given, and empties its place. What is taken back, or not done, is there again, to be mended,
+ * unless something else is by then.
  */
 export function givenSoon<T>({ place, first, given, empty, title, act }: Given<T>): void {
   if (place.value === first) place.value = empty;

@@ -33,7 +33,7 @@ const GZIP = 'gzip';
 /** Bytes around a small body, such as its headers. */
 const AROUND_BYTES_MAX = 65_536;
 
-/** What comes is in a buffer of its own five times: at the socket, in HTTP/2, in its stream, in the parser, and here. */
+/** What comes is in five buffers of its own: at the socket, in HTTP/2, in its stream, in the parser, and here. */
 const BUFFERS_PER_BYTE = 5;
 
 /** Where answers are read. */

@@ -1,4 +1,5 @@
 /** A whole admin and agents that say what a test makes them say, for tests of SSH logins. */
+import { prepareHolds } from '../../chaos/commit-hold.ts';
 import { Client } from 'pg';
 import type { AdminFrame } from '../../../transport/protocol/frames.ts';
 import type { SshCredential, SshVerdict } from '../../../transport/protocol/ssh.ts';
@@ -72,6 +73,7 @@ export async function startSshAdmin(t: Scope, env: Readonly<Record<string, strin
   const fleet = await startFleet(t, env);
   const { admin, request } = fleet;
   await request('POST', '/clusters', { name: 'one' });
+  await prepareHolds(admin.database);
   const client = new Client({ ...admin.database });
   await client.connect();
   t.teardown(() => client.end());

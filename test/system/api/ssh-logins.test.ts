@@ -1,7 +1,7 @@
 /** SSH logins as the admin decides them, through a whole admin: verdicts, events, and what a deletion ends. */
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
-import { holdCommit, prepareHolds } from '../../chaos/commit-hold.ts';
+import { holdCommit } from '../../chaos/commit-hold.ts';
 import {
   SSH_ATTEMPTS_BURST_MAX,
   SSH_ATTEMPTS_PER_SECOND,
@@ -15,11 +15,7 @@ import { until } from '../../support/until.ts';
 import { keyShown, passwordShown, startSshAdmin, type LoginEvent, type SshSession } from './ssh-fixture.ts';
 
 /** One admin for all: each test has nodes of its own. */
-const admin = shared(test, async (scope) => {
-  const fixture = await startSshAdmin(scope);
-  await prepareHolds(fixture.admin.database);
-  return fixture;
-});
+const admin = shared(test, startSshAdmin);
 
 const PASSWORD = 'correct horse battery';
 const NO = { accepted: false } as const;

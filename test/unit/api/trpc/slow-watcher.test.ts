@@ -23,6 +23,7 @@ test('a client that does not read for a while gets past a fan-out of long script
   const socket = await openSocket(t, served.url, { authorization: `Bearer ${KEYS.api}` });
   const told: string[] = [];
   socket.on('message', (bytes: Buffer) => {
+    if (bytes.toString() === 'PING') return; // where all of it takes long
     const { result } = JSON.parse(bytes.toString()) as { result: { data?: { data?: { events?: { id: string }[] } } } };
     told.push(...(result.data?.data?.events ?? []).map(({ id }) => id));
   });

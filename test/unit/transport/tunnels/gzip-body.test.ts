@@ -32,7 +32,7 @@ test('of those that wait for a thread only what is still wanted is unpacked, in 
   t.deepEqual(told.toSorted(), ['first 300000', 'last 300000', 'second 300000']);
 });
 
-/** In a process of its own, where nothing else comes and goes: how often V8 collects the whole heap for 6,000 bodies. */
+/** In a process of its own, where nothing else is: how often V8 collects the whole heap for 6,000 bodies. */
 const COLLECTED = `
   import { constants, PerformanceObserver } from 'node:perf_hooks';
   import { setImmediate } from 'node:timers/promises';
