@@ -57,5 +57,6 @@ test('an admin and an agent are killed while a process runs: another admin and t
   );
   const { startMs = 0, endMs = 0 } = run ?? {};
   const ran = `it ran from ${startMs} to ${endMs}, and was killed at ${killedMs}, and let end at ${openedMs}`;
-  t.true(startMs <= killedMs && endMs >= openedMs - FILE_TIME_MS, ran);
+  // the admin places it by when its result came: as much too late as that was on its way
+  t.true(endMs - startMs >= openedMs - killedMs - FILE_TIME_MS && endMs >= openedMs - FILE_TIME_MS, ran);
 });
