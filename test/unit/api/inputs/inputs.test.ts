@@ -231,3 +231,21 @@ test('no operation takes a targeting that a list withheld: it would reach more n
   for (const operation of Object.values(catalogue))
     if ('targeting' in (inputSchema(operation).properties ?? {})) t.true(named.has(operation.name), operation.name);
 });
+
+/** Filters that the specification names, by the list that has them. */
+const SPECIFIED = [
+  ['enrollment_keys', { key: 'a key', uses_remaining: '3' }],
+  ['ssh_public_keys', { username: 'ada', username__in: 'ada,bob', cluster_name: 'one', cluster_name__in: 'one,two' }],
+  ['command_executions', { has_cluster: 'true' }],
+] as const satisfies readonly (readonly [ListName, Readonly<Record<string, string>>])[];
+
+for (const [name, filters] of SPECIFIED)
+  test(`${name} are filtered by ${Object.keys(filters).join(', ')}`, (t) => {
+    const parsed = listInput(name).safeParse(filters);
+
+    t.deepEqual(
+      parsed.data?.filters.map(({ field, op }) => (op === 'eq' ? field : `${field}__${op}`)),
+      Object.keys(filters),
+    );
+    t.false(listInput(name).safeParse({ no_such_filter: 'x' }).success);
+  });
