@@ -7,8 +7,9 @@ import * as fc from 'fast-check';
 import ava, { type ExecutionContext } from 'ava';
 import { OVER_WITHIN_MS } from '../../../transport/net/frame-window.ts';
 import { anything, hostileValues } from '../../support/api/hostile.ts';
+import { PORTS } from '../../support/actors.ts';
 import { BUSY_MS, scaled } from '../../support/busy.ts';
-import { enrollment, enrollRaw } from '../../support/fleet/raw-agent.ts';
+import { enrollment, enrollRaw, reportOf } from '../../support/fleet/raw-agent.ts';
 import { sharedFleet } from '../../support/shared-fleet.ts';
 import { until } from '../../support/until.ts';
 import { GARBAGE, HOSTILE_BODIES, OFFENCES } from './hostile-messages.ts';
@@ -86,6 +87,37 @@ for (const [what, greets, offend] of OFFENCES) {
     await t.notThrowsAsync(agent.connect());
   });
 }
+
+test('a version with a NUL, at enrolment or in a hello, is refused alone: others go on writing', async (t) => {
+  const agent = await enrollRaw(t, fleet());
+  const { key } = await fleet().key();
+  const version = '1.0.0\u0000';
+  const statuses: number[][] = [];
+
+  for (let round = 0; round < 10; round += 1) {
+    const session = await agent.connect({ greets: false });
+    session.send({
+      type: 'hello',
+      protocol: 1,
+      node: agent.node_id,
+      registration: { version, id_type: 'persistent', ports: PORTS, self_update_enabled: false },
+      report: reportOf(true),
+      holding: [],
+    });
+    const asked = [
+      fleet().rest.call('POST', '/agents/enroll', { body: { ...enrollment(key), version } }),
+      fleet().rest.call('POST', '/clusters', { body: { name: `beside-${round}` } }),
+    ];
+    statuses.push((await Promise.all(asked)).map(({ status }) => status));
+    await session.closed;
+  }
+
+  t.deepEqual(
+    statuses,
+    Array.from({ length: 10 }, () => [400, 201]),
+  );
+  await t.notThrowsAsync(agent.connect());
+});
 
 test('an agent that reports on an execution of another node changes nothing of it', async (t) => {
   const [agent] = fleet().agents;
