@@ -47,7 +47,7 @@ function Place({ files, folder }: { readonly files: FileMoves; readonly folder: 
       class="place"
       onSubmit={(event) => {
         event.preventDefault();
-        files.list(typed.value ?? path);
+        files.list(typed.value || path);
         typed.value = null;
       }}
     >
@@ -55,9 +55,13 @@ function Place({ files, folder }: { readonly files: FileMoves; readonly folder: 
         <span>{T.folder}</span>
         <input
           value={typed.value ?? path}
+          placeholder={path}
           maxLength={4_096}
           spellcheck={false}
           autocomplete="off"
+          // from then on it is whoever stands in it who writes: a folder that is listed meanwhile writes nothing between
+          onFocus={() => (typed.value ??= path)}
+          onBlur={() => (typed.value === '' || typed.value === path) && (typed.value = null)}
           onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
         />
       </label>

@@ -5,6 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../../support/browser.ts';
 import { answerWith, enter, press, pressOpening, tabTo, typedInto } from '../../support/console/keyboard.ts';
+import { barsSeen, watchBars } from '../../support/console/bars.ts';
 import { looksWell, openPage, signIn } from '../../support/console/page.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { peerTest } from '../../support/run/peer-test.ts';
@@ -47,30 +48,6 @@ async function showFolder(page: Page, folder: string): Promise<void> {
 
 /** A file that is long under way, in bytes, and how often its bar is to go on meanwhile, at least. */
 const [BAR_BYTES, BAR_STEPS_MIN] = [20_000_000, 5];
-
-/** What a bar said at one moment. */
-interface BarSeen {
-  readonly label: string;
-  readonly value: number;
-  readonly max: number;
-}
-
-/** Keeps what bars say from now on, whenever the page is drawn. */
-async function watchBars(page: Page): Promise<void> {
-  await page.evaluate(`{
-    window.barsSeen = [];
-    const look = () => {
-      for (const bar of document.querySelectorAll('progress'))
-        window.barsSeen.push({ label: bar.getAttribute('aria-label'), value: bar.value, max: bar.max });
-      requestAnimationFrame(look);
-    };
-    look();
-  }`);
-}
-
-function barsSeen(page: Page): Promise<readonly BarSeen[]> {
-  return page.evaluate<BarSeen[]>('window.barsSeen');
-}
 
 /** Presses a button, and chooses this where the browser asks for a file, which is no part of the page. */
 async function choose(page: Page, name: string, path: string): Promise<void> {
@@ -205,6 +182,45 @@ test.serial('a folder is made, files are renamed, and deleted by their names, by
   t.deepEqual(readdirSync(folder).toSorted(), ['new.txt', 'there.txt']);
   t.is(await page.title(), title);
   t.deepEqual(problems, []);
+});
+
+test.serial('a folder that is listed while another one is typed writes nothing into its field', async (t) => {
+  const { page } = await openPage(t, { browser, url: fleet.admin().url }, `/console/nodes/${node}/terminal`);
+  const held: (() => void)[] = [];
+  let isHeld = true;
+  await page.routeWebSocket(/terminal/u, (near) => {
+    const far = near.connectToServer();
+    near.onMessage((message) => far.send(message));
+    far.onMessage((message) => {
+      const isListing = typeof message === 'string' && message.includes('"type":"listed"');
+      if (isHeld && isListing) held.push(() => near.send(message));
+      else near.send(message);
+    });
+  });
+  await page.reload(); // what is routed is what a page opens that is loaded from then on
+  await signIn(page);
+  await press(page, 'Open the terminal');
+  await page.getByRole('status').getByText('Signed in as ops.').waitFor();
+  const folder = temporaryDirectory(t);
+  writeFileSync(join(folder, 'there.txt'), 'a file');
+
+  await page.keyboard.press('F6');
+  await page.keyboard.press('Enter');
+  await until('the first listing', () => held.length > 0);
+  const field = page.getByLabel('Folder', { exact: true });
+  await tabTo(page, field);
+  isHeld = false;
+  for (const tell of held) tell();
+  await page
+    .getByRole('region', { name: 'What is in the folder' })
+    .or(page.getByText('This folder is empty.'))
+    .first()
+    .waitFor();
+  await page.keyboard.insertText(folder);
+  await page.keyboard.press('Enter');
+
+  await page.getByText('there.txt').waitFor();
+  t.pass();
 });
 
 test.serial('j, k and Enter lead through the files, and to rows of which nothing can be used', async (t) => {
