@@ -59,7 +59,7 @@ function Place({ files, folder }: { readonly files: FileMoves; readonly folder: 
           maxLength={4_096}
           spellcheck={false}
           autocomplete="off"
-          // from then on it is whoever stands in it who writes: a folder that is listed meanwhile writes nothing between
+          // a folder that is listed while somebody stands in it writes nothing between what is typed
           onFocus={() => (typed.value ??= path)}
           onBlur={() => (typed.value === '' || typed.value === path) && (typed.value = null)}
           onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
